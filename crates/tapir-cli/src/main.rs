@@ -1,0 +1,31 @@
+//! The `tapir` program: arguments in, library calls, output. One file a subcommand.
+
+use clap::{Parser, Subcommand};
+
+mod info;
+
+/// Label words while they arrive, and revise only when a learned policy says so.
+#[derive(Parser)]
+#[command(name = "tapir", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Info(info::Info),
+}
+
+fn main() -> std::process::ExitCode {
+    let result = match Cli::parse().command {
+        Command::Info(command) => command.run(),
+    };
+    match result {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tapir: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Everything between files on a disk and batches of numbers.

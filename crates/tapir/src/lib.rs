@@ -1,0 +1,5 @@
+//! Label words while they arrive, and revise only when a learned policy says so.
+
+pub mod error;
+
+pub use error::{Error, Result};

@@ -1,0 +1,43 @@
+//! `cargo xtask test`: everything that CI checks, in the order that fails soonest.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("test") => test(),
+        other => bail!("unknown task {other:?}; there is one: cargo xtask test"),
+    }
+}
+
+fn test() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    if has_nextest() {
+        cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])?;
+    } else {
+        cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])?;
+    }
+    cargo(&["test", "--workspace", "--doc"])?;
+    cargo(&["doc", "--workspace", "--no-deps", "--quiet"])
+}
+
+/// Is `cargo-nextest` on this machine? It runs the same tests, quicker to read; never required.
+fn has_nextest() -> bool {
+    Command::new("cargo").args(["nextest", "--version"]).output().is_ok_and(|output| output.status.success())
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    println!("\n$ cargo {}", arguments.join(" "));
+    let status = Command::new("cargo")
+        .args(arguments)
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .env("INSTA_UPDATE", "no")
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() {
+        bail!("`cargo {}` failed: {status}", arguments.join(" "));
+    }
+    Ok(())
+}
