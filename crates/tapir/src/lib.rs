@@ -1,5 +1,6 @@
 //! Label words while they arrive, and revise only when a learned policy says so.
 
 pub mod error;
+pub mod kernels;
 
 pub use error::{Error, Result};

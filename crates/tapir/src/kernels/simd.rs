@@ -1,0 +1,76 @@
+//! The vector that every kernel is written with: 16 lanes, whatever the registers are.
+
+/// Lanes of a vector, and outputs of a panel of weights.
+pub(super) const LANES: usize = 16;
+
+/// The most rows any instruction set takes at once.
+pub(super) const MOST_ROWS: usize = 12;
+
+/// Operations on 16 lanes: one register of AVX-512, two of AVX2, four of SSE or NEON.
+///
+/// A value of the type is the proof that the machine has the instructions, so most methods are safe.
+pub(super) trait Simd: Copy {
+    /// 16 f32.
+    type F32: Copy;
+    /// 16 i32.
+    type I32: Copy;
+    /// 16 pairs of i16.
+    type Pairs: Copy;
+
+    /// `PANELS[r]` panels of 16 outputs are multiplied with `r + 1` rows at once; 0 ends the list.
+    ///
+    /// Only 1, 2, 4 and 8 occur. Rows times panels is the number of independent sums in flight, which must hide
+    /// the latency of an FMA and fit the registers.
+    const PANELS: [usize; MOST_ROWS];
+    /// The same for int8.
+    const PANELS_INT8: [usize; MOST_ROWS];
+
+    fn splat(self, value: f32) -> Self::F32;
+    /// # Safety
+    /// `from` is valid for reading 16 f32.
+    unsafe fn load(self, from: *const f32) -> Self::F32;
+    fn store(self, v: Self::F32, to: &mut [f32; LANES]);
+
+    fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn div(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// a * b + c, fused where the machine can.
+    fn fma(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
+    /// The greater one; `b` if either is NaN.
+    fn max(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// The smaller one; `b` if either is NaN.
+    fn min(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn abs(self, v: Self::F32) -> Self::F32;
+    /// `v`, which is not negative, with the sign of `sign`.
+    fn with_sign(self, v: Self::F32, sign: Self::F32) -> Self::F32;
+    /// 2^n for whole numbers n of -126..=127, in one rounding-free step.
+    fn pow2(self, n: Self::F32) -> Self::F32;
+    /// The sum of the lanes, halves added to halves, in the same order everywhere.
+    fn sum(self, v: Self::F32) -> f32;
+
+    fn zero_i32(self) -> Self::I32;
+    fn to_f32(self, v: Self::I32) -> Self::F32;
+    /// 16 pairs of i8, widened.
+    ///
+    /// # Safety
+    /// `from` is valid for reading 32 bytes.
+    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs;
+    /// One pair of i16 in all lanes.
+    ///
+    /// # Safety
+    /// `from` is valid for reading two i16.
+    unsafe fn splat_pair(self, from: *const i16) -> Self::Pairs;
+    /// acc + a.0 * b.0 + a.1 * b.1 in each lane.
+    fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32;
+
+    /// Ask for the cache line at this address, which need not be valid.
+    fn prefetch(self, address: *const u8);
+
+    /// Load 16 lanes that the type system knows to be there.
+    #[inline(always)]
+    fn read(self, from: &[f32; LANES]) -> Self::F32 {
+        // SAFETY: the array has 16 elements.
+        unsafe { self.load(from.as_ptr()) }
+    }
+}

@@ -1,0 +1,95 @@
+//! The order in which a product is taken: tiles of some rows times some panels.
+
+use super::simd::{MOST_ROWS, Simd};
+
+/// Which of how many tiles over the same panels it is.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) block: usize,
+    pub(super) blocks: usize,
+}
+
+/// How many places memory is asked for in turn: each is a stream to the hardware's own prefetching.
+const STREAMS: usize = 4;
+
+impl Turn {
+    /// Ask for this tile's share of the panels that come next, while it multiplies line `k` of its own panels, of
+    /// which there are `width` with `lines` cache lines each.
+    ///
+    /// Memory would be idle otherwise while rows are computed with weights that are in the cache.
+    #[inline(always)]
+    pub(super) fn prefetch<S: Simd, L>(self, s: S, next: *const L, width: usize, lines: usize, k: usize) {
+        let each = width * lines / STREAMS;
+        for p in 0..width {
+            let line = ((self.block * lines + k) * width + p) / self.blocks;
+            s.prefetch(next.wrapping_add(line % STREAMS * each + line / STREAMS).cast());
+        }
+    }
+}
+
+/// A product that is computed tile by tile.
+pub(super) trait Tiles<S: Simd> {
+    /// How many panels go with 1, 2, … rows.
+    const PANELS: [usize; MOST_ROWS];
+
+    /// Compute rows `row..row + R` of the panels `panel..panel + P`.
+    fn tile<const R: usize, const P: usize>(&mut self, s: S, row: usize, panel: usize, turn: Turn);
+
+    /// Compute everything.
+    ///
+    /// Panels are the outer loop, so that weights come from memory once, however many rows there are. Rows are
+    /// split evenly. How they are split does not show in the result: each output is one sum in one order.
+    #[inline(always)]
+    fn compute(&mut self, s: S, rows: usize, panels: usize) {
+        if rows == 0 {
+            return;
+        }
+        let most = const {
+            let mut most = 0;
+            while most < MOST_ROWS && Self::PANELS[most] > 0 {
+                most += 1;
+            }
+            most
+        };
+        let blocks = rows.div_ceil(most);
+        let mut width = Self::PANELS[rows.div_ceil(blocks) - 1];
+        let mut panel = 0;
+        while panel < panels {
+            while width > panels - panel {
+                width /= 2;
+            }
+            for block in 0..blocks {
+                let turn = Turn { block, blocks };
+                let (row, end) = (block * rows / blocks, (block + 1) * rows / blocks);
+                match end - row {
+                    1 => self.wide::<1>(s, row, panel, width, turn),
+                    2 => self.wide::<2>(s, row, panel, width, turn),
+                    3 => self.wide::<3>(s, row, panel, width, turn),
+                    4 => self.wide::<4>(s, row, panel, width, turn),
+                    5 => self.wide::<5>(s, row, panel, width, turn),
+                    6 => self.wide::<6>(s, row, panel, width, turn),
+                    7 => self.wide::<7>(s, row, panel, width, turn),
+                    8 => self.wide::<8>(s, row, panel, width, turn),
+                    9 => self.wide::<9>(s, row, panel, width, turn),
+                    10 => self.wide::<10>(s, row, panel, width, turn),
+                    11 => self.wide::<11>(s, row, panel, width, turn),
+                    12 => self.wide::<12>(s, row, panel, width, turn),
+                    rows => unreachable!("a block of {rows} rows"),
+                }
+            }
+            panel += width;
+        }
+    }
+
+    /// The tile of that width. Those that do not occur with so many rows are not compiled.
+    #[inline(always)]
+    fn wide<const R: usize>(&mut self, s: S, row: usize, panel: usize, width: usize, turn: Turn) {
+        match width {
+            8 if const { Self::PANELS[R - 1] >= 8 } => self.tile::<R, 8>(s, row, panel, turn),
+            4 if const { Self::PANELS[R - 1] >= 4 } => self.tile::<R, 4>(s, row, panel, turn),
+            2 if const { Self::PANELS[R - 1] >= 2 } => self.tile::<R, 2>(s, row, panel, turn),
+            1 if const { Self::PANELS[R - 1] >= 1 } => self.tile::<R, 1>(s, row, panel, turn),
+            _ => unreachable!("a tile of {R} rows and {width} panels"),
+        }
+    }
+}
