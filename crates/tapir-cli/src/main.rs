@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+mod data;
 mod info;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
@@ -14,11 +15,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(subcommand)]
+    Data(data::Data),
     Info(info::Info),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        Command::Data(command) => command.run(),
         Command::Info(command) => command.run(),
     };
     match result {

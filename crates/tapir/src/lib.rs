@@ -2,5 +2,7 @@
 
 pub mod error;
 pub mod kernels;
+pub mod vectors;
 
 pub use error::{Error, Result};
+pub use vectors::WordVectors;

@@ -1,0 +1,180 @@
+//! Column files: a word a line, its label in another column. CoNLL-2003, MIT Movie and Restaurant, and many more.
+//!
+//! Columns are separated by tabs, or by spaces where a line has no tab. `-DOCSTART-` lines are skipped.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Sample,
+    blocks::{Blocks, Parse},
+    writable,
+};
+use crate::{Error, Result, Sentence, lines::Lines};
+
+/// A column, by number (from 1; -1 is the last) or by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Column {
+    /// Counted from 1, or from the end when negative.
+    Number(i64),
+    /// One of [`Columns::names`].
+    Name(String),
+}
+
+impl From<&str> for Column {
+    fn from(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Number)
+    }
+}
+
+/// Which columns hold words and labels. What is left open is found out from the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Columns {
+    /// The column of words: the first unless said otherwise.
+    pub word: Option<Column>,
+    /// The column of labels: the last unless said otherwise or recognised in the first of two.
+    pub label: Option<Column>,
+    /// What the columns are called, in order; CoNLL-2003's `word`, `pos`, `chunk`, `ner` when empty.
+    pub names: Vec<String>,
+}
+
+/// A column that was found: counted from either end, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    FromStart(usize),
+    FromEnd(usize),
+}
+
+const CONLL_2003: [&str; 4] = ["word", "pos", "chunk", "ner"];
+
+impl Columns {
+    fn place(&self, column: &Column) -> Result<Place> {
+        match column {
+            Column::Number(0) => Err(Error::Setting(
+                "column 0 does not exist; columns count from 1, or -1 for the last".into(),
+            )),
+            Column::Number(number) if *number > 0 => Ok(Place::FromStart(*number as usize - 1)),
+            Column::Number(number) => Ok(Place::FromEnd(number.unsigned_abs() as usize - 1)),
+            Column::Name(name) => {
+                let names: Vec<&str> = if self.names.is_empty() {
+                    CONLL_2003.to_vec()
+                } else {
+                    self.names.iter().map(String::as_str).collect()
+                };
+                names.iter().position(|known| known == name).map(Place::FromStart).ok_or_else(|| {
+                    Error::Setting(format!(
+                        "no column is called `{name}`; expected one of {}",
+                        names.join(", ")
+                    ))
+                })
+            }
+        }
+    }
+}
+
+struct Parser {
+    word: Place,
+    label: Place,
+}
+
+/// Opens a column file.
+pub(super) fn open(path: &Path, columns: &Columns) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
+    let lines = Lines::open(path)?;
+    let label_first = columns.word.is_none() && columns.label.is_none() && has_labels_first(path)?;
+    let label = match &columns.label {
+        Some(column) => columns.place(column)?,
+        None if label_first => Place::FromStart(0),
+        None => Place::FromEnd(0),
+    };
+    let word = match &columns.word {
+        Some(column) => columns.place(column)?,
+        None if label == Place::FromStart(0) => Place::FromStart(1),
+        None => Place::FromStart(0),
+    };
+    Ok(Blocks::new(lines, Parser { word, label }))
+}
+
+impl Parse for Parser {
+    fn parse(&self, line: &str, sentence: &mut Sentence) -> Result<(), String> {
+        if line.starts_with("-DOCSTART-") {
+            return Ok(());
+        }
+        let (word, label) = if memchr::memchr(b'\t', line.as_bytes()).is_some() {
+            self.pick(line, line.split('\t'))?
+        } else {
+            self.pick(line, line.split(' ').filter(|column| !column.is_empty()))?
+        };
+        sentence.push(word, label);
+        Ok(())
+    }
+}
+
+impl Parser {
+    fn pick<'a>(
+        &self,
+        line: &str,
+        columns: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    ) -> Result<(&'a str, &'a str), String> {
+        let at = |place| match place {
+            Place::FromStart(number) => columns.clone().nth(number),
+            Place::FromEnd(number) => columns.clone().nth_back(number),
+        };
+        let (Some(word), Some(label)) = (at(self.word), at(self.label)) else {
+            return Err(self.too_few(columns.count(), line));
+        };
+        if word.is_empty() || label.is_empty() {
+            return Err(format!("empty word or label in {line:?}; expected a word and a label"));
+        }
+        if std::ptr::eq(word, label) {
+            return Err(self.too_few(1, line));
+        }
+        Ok((word, label))
+    }
+
+    fn too_few(&self, found: usize, line: &str) -> String {
+        let needed = [self.word, self.label].map(|place| match place {
+            Place::FromStart(number) | Place::FromEnd(number) => number + 1,
+        });
+        let needed = needed[0].max(needed[1]).max(2);
+        format!("{found} column(s) in {line:?}; expected at least {needed}, separated by tabs or spaces")
+    }
+}
+
+/// MIT's files exist in both orders: is the first of two columns the one of IOB labels?
+fn has_labels_first(path: &Path) -> Result<bool> {
+    let sample = Sample::read(path)?;
+    let mut first_is_iob = false;
+    let mut second_is_iob = true;
+    for line in sample.lines() {
+        let mut columns = line.split(['\t', ' ']).filter(|column| !column.is_empty());
+        let (Some(first), Some(second)) = (columns.next(), columns.next()) else { continue };
+        if !is_iob(first) || columns.next().is_some() {
+            return Ok(false);
+        }
+        first_is_iob |= first != "O";
+        second_is_iob &= is_iob(second);
+    }
+    Ok(first_is_iob && !second_is_iob)
+}
+
+fn is_iob(text: &str) -> bool {
+    text == "O" || text.starts_with("B-") || text.starts_with("I-")
+}
+
+/// A sentence as `word TAB label` lines and a blank line.
+pub(super) fn render(sentence: &Sentence, text: &mut String) -> Result<(), String> {
+    let holds = |c| !matches!(c, '\t' | '\n' | '\r');
+    for (word, label) in sentence.tokens() {
+        if word.starts_with('\u{feff}') || word.starts_with("-DOCSTART-") {
+            return Err(format!(
+                "the word {word:?} means something else in this format; write jsonl instead"
+            ));
+        }
+        text.extend([writable("word", word, holds)?, "\t", writable("label", label, holds)?, "\n"]);
+    }
+    text.push('\n');
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! CoNLL-U, the format of Universal Dependencies: ten columns, of which words and one of two tag columns are taken.
+//!
+//! Syntactic words are the standard. The paper keeps multiword-token lines (`1-2 don't _`) as words labelled `_`:
+//! [`Conllu::multiword`] does the same. Empty nodes (`8.1`) are skipped.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    blocks::{Blocks, Parse},
+    writable,
+};
+use crate::{Result, Sentence, lines::Lines};
+
+/// What to take from CoNLL-U.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Conllu {
+    /// Which tags are the labels.
+    pub tag: Tag,
+    /// Keep multiword-token lines as words, as the paper does.
+    pub multiword: bool,
+}
+
+/// A column of tags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tag {
+    /// Universal tags, column 4.
+    #[default]
+    Upos,
+    /// The language's own tags, column 5.
+    Xpos,
+}
+
+/// Opens a CoNLL-U file.
+pub(super) fn open(path: &Path, options: Conllu) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
+    Ok(Blocks::new(Lines::open(path)?, options))
+}
+
+/// A line's first column.
+enum Id {
+    Word,
+    Multiword,
+    Empty,
+}
+
+fn id(text: &str) -> Option<Id> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if number(text) {
+        return Some(Id::Word);
+    }
+    if let Some((first, last)) = text.split_once('-') {
+        return (number(first) && number(last)).then_some(Id::Multiword);
+    }
+    let (word, empty) = text.split_once('.')?;
+    (number(word) && number(empty)).then_some(Id::Empty)
+}
+
+impl Parse for Conllu {
+    fn parse(&self, line: &str, sentence: &mut Sentence) -> Result<(), String> {
+        if line.starts_with('#') {
+            return Ok(());
+        }
+        let mut columns = line.splitn(6, '\t');
+        let fields = [0; 5].map(|_| columns.next());
+        let tabs = columns.next().map_or(0, |rest| 5 + memchr::memchr_iter(b'\t', rest.as_bytes()).count());
+        let ([Some(number), Some(word), _, Some(upos), Some(xpos)], 9) = (fields, tabs) else {
+            let found = line.split('\t').count();
+            return Err(format!(
+                "{found} column(s) in {line:?}; expected the 10 of CoNLL-U, separated by tabs"
+            ));
+        };
+        let label = match (id(number), self.tag) {
+            (Some(Id::Word), Tag::Upos) => upos,
+            (Some(Id::Word), Tag::Xpos) => xpos,
+            (Some(Id::Multiword), _) if self.multiword => "_",
+            (Some(Id::Multiword | Id::Empty), _) => return Ok(()),
+            (None, _) => {
+                return Err(format!("{number:?} is no word number; expected one such as 3, 3-4 or 3.1"));
+            }
+        };
+        if word.is_empty() || label.is_empty() {
+            return Err(format!("empty word or tag in {line:?}; expected a word and a tag, or _"));
+        }
+        sentence.push(word, label);
+        Ok(())
+    }
+}
+
+pub(super) fn looks_like(lines: &[&str]) -> bool {
+    let mut words = lines.iter().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+    words.peek().is_some()
+        && words.all(|line| {
+            line.split('\t').count() == 10 && line.split('\t').next().is_some_and(|first| id(first).is_some())
+        })
+}
+
+/// A sentence as numbered words with nothing but their tag.
+pub(super) fn render(sentence: &Sentence, options: Conllu, text: &mut String) -> Result<(), String> {
+    let holds = |c| !matches!(c, '\t' | '\n' | '\r');
+    for (number, (word, label)) in sentence.tokens().enumerate() {
+        text.extend([&(number + 1).to_string(), "\t", writable("word", word, holds)?, "\t_\t"]);
+        let label = writable("label", label, holds)?;
+        match options.tag {
+            Tag::Upos => text.extend([label, "\t_"]),
+            Tag::Xpos => text.extend(["_\t", label]),
+        }
+        text.push_str("\t_\t_\t_\t_\t_\n");
+    }
+    text.push('\n');
+    Ok(())
+}

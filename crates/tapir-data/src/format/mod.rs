@@ -1,0 +1,344 @@
+//! One file a format; this one holds what they share: the choice of a format, and readers and writers of any.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{Read, Write as _},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Aside, Error, Result, Sentence, lines};
+
+mod arw;
+mod blocks;
+mod columns;
+mod conllu;
+mod jsonl;
+mod seq_in_out;
+
+pub use columns::{Column, Columns};
+pub use conllu::{Conllu, Tag};
+
+/// How a corpus is laid out on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// A directory with `seq.in` (words) and `seq.out` (labels), a sentence a line.
+    SeqInOut,
+    /// A word a line, in columns; a blank line ends a sentence.
+    Columns,
+    /// Alarm, Reminder & Weather, CoNLL layout: number, word, intent, label.
+    Arw,
+    /// Alarm, Reminder & Weather, TSV layout: an utterance a line, slots as character spans.
+    ArwTsv,
+    /// CoNLL-U, as Universal Dependencies uses it.
+    Conllu,
+    /// A JSON object a line: `{"tokens": […], "labels": […]}`.
+    Jsonl,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 6] =
+        [Self::SeqInOut, Self::Columns, Self::Arw, Self::ArwTsv, Self::Conllu, Self::Jsonl];
+
+    /// The name by which flags and task files call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SeqInOut => "seq-in-out",
+            Self::Columns => "columns",
+            Self::Arw => "arw",
+            Self::ArwTsv => "arw-tsv",
+            Self::Conllu => "conllu",
+            Self::Jsonl => "jsonl",
+        }
+    }
+
+    /// Recognises the format of a file or directory from its content.
+    ///
+    /// ```
+    /// let file = std::env::temp_dir().join("tapir-doc-detect.jsonl");
+    /// std::fs::write(&file, r#"{"tokens": ["hello"], "labels": ["O"]}"#)?;
+    /// assert_eq!(tapir_data::Format::detect(&file)?, tapir_data::Format::Jsonl);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn detect(path: &Path) -> Result<Self> {
+        if seq_in_out::is_one(path) {
+            return Ok(Self::SeqInOut);
+        }
+        if path.is_dir() {
+            return Err(Error::file(
+                path,
+                "is a directory without seq.in and seq.out; expected those or a file",
+            ));
+        }
+        let sample = Sample::read(path)?;
+        let lines = sample.lines();
+        Ok(if jsonl::looks_like(&lines) {
+            Self::Jsonl
+        } else if conllu::looks_like(&lines) {
+            Self::Conllu
+        } else if arw::looks_like_conll(&lines) {
+            Self::Arw
+        } else if arw::looks_like_tsv(&lines) {
+            Self::ArwTsv
+        } else {
+            Self::Columns
+        })
+    }
+
+    /// The format that a new file's name suggests: `.jsonl`, `.conllu`, no extension for a directory, else columns.
+    pub fn from_name(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl" | "json" | "ndjson") => Self::Jsonl,
+            Some("conllu") => Self::Conllu,
+            Some(_) => Self::Columns,
+            None => Self::SeqInOut,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::Setting(format!("unknown format `{name}`; expected one of {names}"))
+        })
+    }
+}
+
+/// How to read a corpus: everything that its content does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// The format; recognised from the content when absent.
+    pub format: Option<Format>,
+    /// Which columns of a column file hold words and labels.
+    pub columns: Columns,
+    /// What to take from CoNLL-U.
+    pub conllu: Conllu,
+}
+
+/// A stream of sentences. After a bad sentence it goes on with the next one.
+pub struct Reader {
+    path: PathBuf,
+    format: Format,
+    sentences: Box<dyn Iterator<Item = Result<Sentence>> + Send>,
+    state: State,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    Empty,
+    Reading,
+    Finished,
+}
+
+/// Reads a corpus file or directory, sentence by sentence.
+///
+/// ```
+/// let file = std::env::temp_dir().join("tapir-doc-read.bio");
+/// std::fs::write(&file, "O\tplay\nB-artist\twestbam\n")?;
+/// let sentences = tapir_data::read(&file, &tapir_data::Options::default())?.collect::<Result<Vec<_>, _>>()?;
+/// assert_eq!(sentences, [tapir_data::Sentence::new(["play", "westbam"], ["O", "B-artist"])]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read(path: &Path, options: &Options) -> Result<Reader> {
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(path)?,
+    };
+    let sentences: Box<dyn Iterator<Item = Result<Sentence>> + Send> = match format {
+        Format::SeqInOut => Box::new(seq_in_out::open(path)?),
+        Format::Columns => Box::new(columns::open(path, &options.columns)?),
+        Format::Arw => Box::new(arw::open_conll(path)?),
+        Format::ArwTsv => Box::new(arw::open_tsv(path)?),
+        Format::Conllu => Box::new(conllu::open(path, options.conllu)?),
+        Format::Jsonl => Box::new(jsonl::open(path)?),
+    };
+    Ok(Reader { path: path.into(), format, sentences, state: State::Empty })
+}
+
+impl Reader {
+    /// The format being read.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Leaves out bad sentences and counts them, instead of stopping at the first.
+    pub fn skip_bad(self) -> SkipBad {
+        SkipBad { reader: self, skipped: 0, first: None }
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Sentence>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::Finished {
+            return None;
+        }
+        let item = self.sentences.next();
+        let before = std::mem::replace(&mut self.state, State::Reading);
+        match &item {
+            Some(Err(error)) if !error.is_bad_line() => self.state = State::Finished,
+            Some(_) => {}
+            None => {
+                self.state = State::Finished;
+                if before == State::Empty {
+                    let reason = format!("holds no sentence; expected the format {}", self.format);
+                    return Some(Err(Error::file(&self.path, reason)));
+                }
+            }
+        }
+        item
+    }
+}
+
+/// A reader that leaves out bad sentences: see [`Reader::skip_bad`].
+pub struct SkipBad {
+    reader: Reader,
+    skipped: u64,
+    first: Option<Error>,
+}
+
+impl SkipBad {
+    /// How many sentences were left out so far.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Why the first of them was left out.
+    pub fn first(&self) -> Option<&Error> {
+        self.first.as_ref()
+    }
+}
+
+impl Iterator for SkipBad {
+    type Item = Result<Sentence>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.reader.next()? {
+                Err(error) if error.is_bad_line() => {
+                    self.skipped += 1;
+                    self.first.get_or_insert(error);
+                }
+                item => return Some(item),
+            }
+        }
+    }
+}
+
+/// A corpus file (or directory) under construction; it appears, whole, at [`Writer::finish`].
+pub struct Writer {
+    format: Format,
+    conllu: Conllu,
+    out: Aside,
+    /// `seq.out`, where the format has two files.
+    labels_out: Option<Aside>,
+    sentences: u64,
+    text: String,
+    labels: String,
+}
+
+impl Writer {
+    /// Starts to write `path`; an existing one is an error unless `force`.
+    pub fn create(path: &Path, format: Format, options: &Options, force: bool) -> Result<Self> {
+        let (out, labels_out) = if format == Format::SeqInOut {
+            fs::create_dir_all(path).map_err(|error| Error::io(path, error))?;
+            (Aside::create(&path.join("seq.in"), force)?, Some(Aside::create(&path.join("seq.out"), force)?))
+        } else {
+            (Aside::create(path, force)?, None)
+        };
+        let (text, labels) = (String::new(), String::new());
+        Ok(Self { format, conllu: options.conllu, out, labels_out, sentences: 0, text, labels })
+    }
+
+    /// Writes one sentence, or says why the format cannot hold it and writes nothing.
+    pub fn write(&mut self, sentence: &Sentence) -> Result<()> {
+        self.text.clear();
+        self.labels.clear();
+        let rendered = if sentence.is_empty() || sentence.words.len() != sentence.labels.len() {
+            Err("expected at least one word and as many labels as words".into())
+        } else {
+            match self.format {
+                Format::SeqInOut => seq_in_out::render(sentence, &mut self.text, &mut self.labels),
+                Format::Columns => columns::render(sentence, &mut self.text),
+                Format::Arw => arw::render_conll(sentence, &mut self.text),
+                Format::ArwTsv => arw::render_tsv(sentence, &mut self.text),
+                Format::Conllu => conllu::render(sentence, self.conllu, &mut self.text),
+                Format::Jsonl => jsonl::render(sentence, &mut self.text),
+            }
+        };
+        if let Err(reason) = rendered {
+            let (path, sentence) = (self.out.path().into(), self.sentences + 1);
+            return Err(Error::Unwritable { path, sentence, reason });
+        }
+        self.sentences += 1;
+        put(&mut self.out, &self.text)?;
+        self.labels_out.as_mut().map_or(Ok(()), |out| put(out, &self.labels))
+    }
+
+    /// Gives the file its name, and says how many sentences it holds.
+    pub fn finish(self) -> Result<u64> {
+        self.out.commit()?;
+        if let Some(labels) = self.labels_out {
+            labels.commit()?;
+        }
+        Ok(self.sentences)
+    }
+}
+
+fn put(out: &mut Aside, text: &str) -> Result<()> {
+    out.write_all(text.as_bytes()).map_err(|error| Error::io(out.path(), error))
+}
+
+/// A word or label that a format can hold, or the reason why it cannot.
+fn writable<'a>(what: &str, text: &'a str, holds: impl Fn(char) -> bool) -> Result<&'a str, String> {
+    if text.is_empty() {
+        return Err(format!("a {what} is empty"));
+    }
+    match text.chars().find(|c| !holds(*c)) {
+        Some(c) => Err(format!(
+            "the {what} {text:?} contains {c:?}, which this format cannot hold; write jsonl instead"
+        )),
+        None => Ok(text),
+    }
+}
+
+/// The first lines of a file, for recognising its format.
+struct Sample(String);
+
+impl Sample {
+    fn read(path: &Path) -> Result<Self> {
+        let mut bytes = Vec::new();
+        let file: File = lines::open_file(path)?;
+        file.take(64 * 1024).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
+        if bytes.is_empty() {
+            return Err(Error::file(path, "is empty; expected a corpus"));
+        }
+        if bytes.len() == 64 * 1024
+            && let Some(last) = memchr::memrchr(b'\n', &bytes)
+        {
+            bytes.truncate(last + 1);
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(Self(text.trim_start_matches('\u{feff}').to_owned()))
+    }
+
+    fn lines(&self) -> Vec<&str> {
+        self.0.lines().collect()
+    }
+}

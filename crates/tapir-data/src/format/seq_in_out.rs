@@ -1,0 +1,96 @@
+//! A directory with `seq.in` and `seq.out`: words and labels of a sentence on the same line of two files.
+//! SNIPS, ATIS and most slot-filling sets come this way.
+
+use std::path::{Path, PathBuf};
+
+use super::writable;
+use crate::{Error, Result, Sentence, lines::Lines};
+
+/// The directory that `path` means: itself, or the one that holds it when it is a `seq.in`.
+fn folder(path: &Path) -> PathBuf {
+    if path.file_name().is_some_and(|name| name == "seq.in") && !path.is_dir() {
+        path.parent().unwrap_or(Path::new("")).into()
+    } else {
+        path.into()
+    }
+}
+
+pub(super) fn is_one(path: &Path) -> bool {
+    let folder = folder(path);
+    folder.join("seq.in").is_file() && folder.join("seq.out").is_file()
+}
+
+struct Pairs {
+    words: Lines,
+    labels: Lines,
+}
+
+/// Opens the two files of a directory.
+pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
+    let folder = folder(path);
+    if folder.is_file() {
+        return Err(Error::file(path, "is a file; expected a directory with seq.in and seq.out"));
+    }
+    Ok(Pairs { words: Lines::open(&folder.join("seq.in"))?, labels: Lines::open(&folder.join("seq.out"))? })
+}
+
+impl Iterator for Pairs {
+    type Item = Result<Sentence>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (words, labels) = (self.words.next_line(), self.labels.next_line());
+            let (words, labels) = match (words, labels) {
+                (Ok(words), Ok(labels)) => (words, labels),
+                (Err(error), _) | (_, Err(error)) => return Some(Err(error)),
+            };
+            if words.is_none() && labels.is_none() {
+                return None;
+            }
+            let has = (words.is_some(), labels.is_some());
+            let sentence = Sentence::new(
+                words.unwrap_or("").split_ascii_whitespace(),
+                labels.unwrap_or("").split_ascii_whitespace(),
+            );
+            let found = (sentence.words.len(), sentence.labels.len());
+            match found {
+                (0, 0) => {}
+                (words, labels) if words == labels => return Some(Ok(sentence)),
+                _ => return Some(Err(self.unequal(found, has))),
+            }
+        }
+    }
+}
+
+impl Pairs {
+    fn unequal(&self, (words, labels): (usize, usize), has: (bool, bool)) -> Error {
+        match has {
+            (true, true) => self.labels.error(format!(
+                "{labels} label(s) for the {words} word(s) on the same line of seq.in; expected as many"
+            )),
+            (true, false) => self.words.error(format!(
+                "seq.out ends after line {}; expected as many lines as in seq.in",
+                self.labels.number()
+            )),
+            _ => self.labels.error(format!(
+                "seq.in ends after line {}; expected as many lines as in seq.out",
+                self.words.number()
+            )),
+        }
+    }
+}
+
+/// A sentence as a line of `seq.in` and a line of `seq.out`.
+pub(super) fn render(sentence: &Sentence, words: &mut String, labels: &mut String) -> Result<(), String> {
+    for (index, (word, label)) in sentence.tokens().enumerate() {
+        if word.starts_with('\u{feff}') || label.starts_with('\u{feff}') {
+            return Err(format!("{word:?} {label:?} begins with a byte-order mark; write jsonl instead"));
+        }
+        let space = if index == 0 { "" } else { " " };
+        words.extend([space, writable("word", word, |c| !c.is_ascii_whitespace())?]);
+        labels.extend([space, writable("label", label, |c| !c.is_ascii_whitespace())?]);
+    }
+    words.push('\n');
+    labels.push('\n');
+    Ok(())
+}

@@ -1,0 +1,314 @@
+//! Task files: which corpus, how to read it, and how to score it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Columns, Conllu, Corpus, Error, Format, Options, Random, Result, Sentence, Split, read};
+
+/// The seven tasks of the paper, as they ship in `tasks/`.
+const SHIPPED: [(&str, &str); 7] = [
+    ("snips", include_str!("../../../tasks/snips.toml")),
+    ("arw", include_str!("../../../tasks/arw.toml")),
+    ("movie", include_str!("../../../tasks/movie.toml")),
+    ("ner", include_str!("../../../tasks/ner.toml")),
+    ("chunk", include_str!("../../../tasks/chunk.toml")),
+    ("pos", include_str!("../../../tasks/pos.toml")),
+    ("ewt", include_str!("../../../tasks/ewt.toml")),
+];
+
+/// A corpus and what to do with it.
+///
+/// ```
+/// let task = tapir_data::Task::open("movie")?;
+/// assert_eq!(task.max_length, 200);
+/// assert_eq!(task.score, tapir_data::Score::F1);
+/// # Ok::<(), tapir_data::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// What the task is called.
+    pub name: String,
+    /// What the task is, in a few words.
+    #[serde(default)]
+    pub title: String,
+    /// The folder of the corpus, relative to the task file; `data/<name>` of the working directory when absent.
+    pub data: Option<PathBuf>,
+    /// Other names that the folder may have under `data`.
+    #[serde(default)]
+    pub folders: Vec<String>,
+    /// The training split.
+    pub train: Files,
+    /// The validation split; cut out of training when absent.
+    pub valid: Option<Files>,
+    /// The test split.
+    pub test: Files,
+    /// How to cut the validation split out of training.
+    #[serde(default)]
+    pub split: Cut,
+    /// The format; recognised from the content when absent.
+    pub format: Option<Format>,
+    /// Which columns of a column file hold words and labels.
+    #[serde(default)]
+    pub columns: Columns,
+    /// What to take from CoNLL-U.
+    #[serde(default)]
+    pub conllu: Conllu,
+    /// What the labels mean.
+    pub scheme: Scheme,
+    /// How results are scored.
+    pub score: Score,
+    /// Longer sentences are left out.
+    #[serde(default = "max_length")]
+    pub max_length: usize,
+}
+
+fn max_length() -> usize {
+    200
+}
+
+/// The name of a split's file or directory, or several names of which the first that exists counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Files {
+    /// The one name.
+    One(PathBuf),
+    /// The names to try, in order.
+    Any(Vec<PathBuf>),
+}
+
+impl Files {
+    fn names(&self) -> &[PathBuf] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Any(names) => names,
+        }
+    }
+
+    fn find(&self, folder: &Path) -> Option<PathBuf> {
+        self.names().iter().map(|name| folder.join(name)).find(|path| path.exists())
+    }
+}
+
+/// How much of training becomes validation, for a corpus that comes without.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cut {
+    /// The part of the training sentences, rounded up.
+    pub valid: f64,
+    /// Which sentences: the same seed takes the same ones everywhere.
+    pub seed: u64,
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self { valid: 0.1, seed: 1 }
+    }
+}
+
+/// What labels mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// `B-x` begins a span, `I-x` continues it, `O` is outside.
+    Iob,
+    /// A label a word, as in part-of-speech tagging.
+    Plain,
+}
+
+/// How results are scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Score {
+    /// F1 of whole spans.
+    F1,
+    /// The share of words with the right label.
+    Accuracy,
+}
+
+/// Where the files of a task's corpus are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The training split.
+    pub train: PathBuf,
+    /// The validation split, unless it is cut out of training.
+    pub valid: Option<PathBuf>,
+    /// The test split.
+    pub test: PathBuf,
+}
+
+impl Task {
+    /// The names of the tasks that ship.
+    pub fn shipped() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// A task that ships, by name, or a user's own, by the path of its file.
+    pub fn open(name: &str) -> Result<Self> {
+        if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
+            return Self::parse(&Path::new("tasks").join(name).with_extension("toml"), text);
+        }
+        let path = Path::new(name);
+        if !path.exists() && path.extension().is_none() {
+            let names = SHIPPED.map(|(name, _)| name).join(", ");
+            return Err(Error::Setting(format!(
+                "unknown task `{name}`; expected {names} or the path of a task file"
+            )));
+        }
+        let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        let mut task = Self::parse(path, &text)?;
+        task.data = task.data.map(|data| path.parent().unwrap_or(Path::new("")).join(data));
+        Ok(task)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        let task: Self = toml::from_str(text).map_err(|error| Error::file(path, error.to_string()))?;
+        let Cut { valid, .. } = task.split;
+        if !(0.0..1.0).contains(&valid) {
+            return Err(Error::file(
+                path,
+                format!("split.valid is {valid}; expected a part of 1, such as 0.1"),
+            ));
+        }
+        Ok(task)
+    }
+
+    /// How to read this task's files.
+    pub fn options(&self) -> Options {
+        Options { format: self.format, columns: self.columns.clone(), conllu: self.conllu }
+    }
+
+    /// Finds the corpus: in `data`, in a folder of it that is called like the task, or where the task file says.
+    pub fn find(&self, data: Option<&Path>) -> Result<Paths> {
+        let root = data.or(self.data.as_deref()).unwrap_or(Path::new("data"));
+        let names = std::iter::once(&self.name).chain(&self.folders);
+        let candidates: Vec<PathBuf> =
+            std::iter::once(root.to_owned()).chain(names.map(|name| root.join(name))).collect();
+        let folder = candidates.iter().find(|folder| self.train.find(folder).is_some()).ok_or_else(|| {
+            let names: Vec<_> = self.train.names().iter().map(|name| name.display().to_string()).collect();
+            let reason = format!(
+                "no corpus for the task {name} here; expected {files}. Where to get it is said in tasks/{name}.toml; \
+                 --data DIR points at another folder",
+                name = self.name,
+                files = names.join(" or "),
+            );
+            Error::file(root, reason)
+        })?;
+        let find = |files: &Files| {
+            files.find(folder).ok_or_else(|| {
+                let names: Vec<_> = files.names().iter().map(|name| name.display().to_string()).collect();
+                Error::file(folder, format!("lacks {}", names.join(" or ")))
+            })
+        };
+        Ok(Paths {
+            train: find(&self.train)?,
+            valid: self.valid.as_ref().map(find).transpose()?,
+            test: find(&self.test)?,
+        })
+    }
+
+    /// Reads the whole corpus; a bad sentence is an error.
+    pub fn load(&self, data: Option<&Path>) -> Result<Corpus> {
+        self.load_with(data, false).map(|(corpus, _)| corpus)
+    }
+
+    /// Reads the whole corpus; with `skip_bad`, leaves out bad sentences and returns how many they were.
+    pub fn load_with(&self, data: Option<&Path>, skip_bad: bool) -> Result<(Corpus, u64)> {
+        let paths = self.find(data)?;
+        let mut bad = 0;
+        let mut corpus = Corpus::default();
+        let mut sentences = |path: &Path| -> Result<Vec<Sentence>> {
+            let reader = read(path, &self.options())?;
+            let mut all: Vec<Sentence> = if skip_bad {
+                let mut reader = reader.skip_bad();
+                let all = reader.by_ref().collect::<Result<_>>()?;
+                bad += reader.skipped();
+                all
+            } else {
+                reader.collect::<Result<_>>()?
+            };
+            let before = all.len();
+            all.retain(|sentence| sentence.len() <= self.max_length);
+            corpus.too_long += before - all.len();
+            Ok(all)
+        };
+        let train = sentences(&paths.train)?;
+        let valid = paths.valid.as_deref().map(&mut sentences).transpose()?;
+        let test = sentences(&paths.test)?;
+        (corpus.train, corpus.valid) = match valid {
+            Some(valid) => (train, valid),
+            None => self.split.cut(train),
+        };
+        corpus.test = test;
+        Ok((corpus, bad))
+    }
+
+    /// Does this task's corpus come with a validation split of its own?
+    pub fn has_valid(&self) -> bool {
+        self.valid.is_some()
+    }
+
+    /// The file of a split, where it has one.
+    pub fn path(&self, split: Split, data: Option<&Path>) -> Result<Option<PathBuf>> {
+        let paths = self.find(data)?;
+        Ok(match split {
+            Split::Train => Some(paths.train),
+            Split::Valid => paths.valid,
+            Split::Test => Some(paths.test),
+        })
+    }
+}
+
+impl Cut {
+    /// Training and validation sentences, both in their order in the file.
+    pub fn cut(self, sentences: Vec<Sentence>) -> (Vec<Sentence>, Vec<Sentence>) {
+        let mut order: Vec<usize> = (0..sentences.len()).collect();
+        Random::new(self.seed).shuffle(&mut order);
+        let count = (sentences.len() as f64 * self.valid).ceil() as usize;
+        let mut is_valid = vec![false; sentences.len()];
+        for index in &order[..count.min(order.len())] {
+            is_valid[*index] = true;
+        }
+        let (mut train, mut valid) = (Vec::with_capacity(sentences.len() - count), Vec::with_capacity(count));
+        for (sentence, is_valid) in sentences.into_iter().zip(is_valid) {
+            if is_valid { valid.push(sentence) } else { train.push(sentence) }
+        }
+        (train, valid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_task_parses_and_is_called_by_its_name() {
+        for name in Task::shipped() {
+            assert_eq!(Task::open(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn a_cut_is_the_same_every_time_and_as_large_as_the_papers() {
+        let sentences: Vec<_> = (0..9775).map(|i| Sentence::new([i.to_string()], ["O".to_owned()])).collect();
+        let (train, valid) = Cut::default().cut(sentences.clone());
+        assert_eq!((train.len(), valid.len()), (8797, 978));
+        assert_eq!((train, valid), Cut::default().cut(sentences));
+    }
+
+    #[test]
+    fn a_mistake_in_a_task_file_is_named() {
+        let error = Task::parse(Path::new("my.toml"), "name = 'x'\ntrian = 'train'").unwrap_err().to_string();
+        assert!(error.contains("my.toml") && error.contains("trian"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_task_lists_those_that_there_are() {
+        let error = Task::open("snip").unwrap_err().to_string();
+        assert!(error.contains("snips, arw, movie"), "{error}");
+    }
+}
