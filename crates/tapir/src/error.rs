@@ -25,6 +25,55 @@ pub enum Error {
         /// What is wrong with it, what was expected, and what to do.
         reason: String,
     },
+    /// A word was the empty string.
+    #[error("an empty word cannot be labelled; leave it out")]
+    EmptyWord,
+    /// A word was longer than any tokeniser gives.
+    #[error("a word of {bytes} bytes is longer than the limit of {limit}; split the text into words first")]
+    LongWord {
+        /// Its length.
+        bytes: usize,
+        /// The most that is taken.
+        limit: usize,
+    },
+    /// An id that the vocabulary does not have.
+    #[error("word id {id} is not in the vocabulary, which has {ids} ids")]
+    UnknownId {
+        /// The id.
+        id: u32,
+        /// How many there are.
+        ids: usize,
+    },
+    /// More words were to be taken back than can be.
+    #[error("{asked} words cannot be taken back: {available} can (see `Session::undo`); nothing was changed")]
+    Undo {
+        /// How many were asked for.
+        asked: usize,
+        /// How many are possible.
+        available: usize,
+    },
+    /// A new hypothesis would change labels that were said to be final.
+    #[error(
+        "the hypothesis differs at word {word}, but {committed} labels are committed already; \
+         nothing was changed (a larger window or undo commits later)"
+    )]
+    Committed {
+        /// The first word that differs.
+        word: usize,
+        /// How many labels are final.
+        committed: usize,
+    },
+    /// The session was finished.
+    #[error("the session is finished; call `reset` to start anew")]
+    Finished,
+    /// The model lacks a component that the mode needs.
+    #[error("mode {mode:?} needs a {part}, and the model has none")]
+    MissingPart {
+        /// The mode asked for.
+        mode: crate::Mode,
+        /// The component.
+        part: &'static str,
+    },
 }
 
 impl Error {

@@ -1,8 +1,54 @@
 //! Label words while they arrive, and revise only when a learned policy says so.
+//!
+//! This crate runs two-pass models of the TAPIR paper (Kahardipraja, Madureira, Schlangen: *TAPIR: Learning Adaptive Revision
+//! for Incremental Natural Language Understanding with a Two-Pass Model*, Findings of ACL 2023): a [`Model`] is loaded once,
+//! and each stream of words is a [`Session`] of it.
+//!
+//! ```
+//! # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+//! // let model = tapir::Model::open("runs/snips")?;
+//! let mut session = model.session().threshold(0.5).undo(32);
+//! let update = session.push("play")?;                      // step, action, policy value, edits
+//! let update = session.update(["play", "some", "jazz"])?;  // a recogniser's whole new hypothesis
+//! session.revoke(1)?;                                      // it took its last word back
+//! let end = session.finish()?;                             // flushes the delay, revises a last time
+//! assert_eq!(end.labels.len(), 2);
+//! # Ok::<(), tapir::Error>(())
+//! ```
+//!
+//! Each room of the crate is named as the paper names its idea: `model/processor.rs`, `model/memory.rs`,
+//! `model/controller.rs`, `model/policy.rs`, `model/reviser/`. `session.rs` is Algorithm 1.
 
-pub mod error;
+mod bytes;
+mod config;
+#[doc(hidden)]
+pub mod doctest;
+mod edit;
+mod error;
+mod import;
 pub mod kernels;
+mod labels;
+mod model;
+mod parts;
+mod session;
+#[cfg(feature = "store")]
+mod store;
+mod tape;
+mod tensors;
 pub mod vectors;
+mod vocabulary;
 
+pub use bytes::Bytes;
+pub use config::{
+    Config, ControllerConfig, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig, ReviserKind, Scheme,
+};
+pub use edit::{Action, Edit, Update};
 pub use error::{Error, Result};
+pub use import::{ImportOptions, import};
+pub use labels::{Label, Labels, Span, spans};
+pub use model::Model;
+pub use parts::Parts;
+pub use session::{FinalPass, Finish, LONGEST_WORD, Mode, Session};
+pub use tensors::{Precision, TensorWriter};
 pub use vectors::WordVectors;
+pub use vocabulary::Vocabulary;

@@ -14,11 +14,11 @@
 //! the halves of a byte, 15 meaning that the rest follows as a variable-length number. That is 1.8 MB for the
 //! 514,092 English words, where an `fst` takes 2.9 MB, and no byte of it can make the reader panic.
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use safetensors::{Dtype, SafeTensors};
 
-use crate::{Error, Result};
+use crate::{Bytes, Error, Result};
 
 /// How many words share a block.
 pub const BLOCK: usize = 32;
@@ -36,13 +36,6 @@ pub struct WordVectors {
     scale: f32,
     notice: String,
     parts: Parts,
-}
-
-/// Where the bytes live.
-enum Bytes {
-    Borrowed(Cow<'static, [u8]>),
-    #[cfg(feature = "store")]
-    Mapped(memmap2::Mmap),
 }
 
 /// Where each tensor lies in the bytes.
@@ -67,25 +60,13 @@ impl WordVectors {
     #[cfg(feature = "store")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = std::fs::File::open(path).map_err(|error| Error::io(path, error))?;
-        if file.metadata().map_err(|error| Error::io(path, error))?.is_dir() {
-            return Err(Error::invalid(path.display(), "is a directory; expected a file of word vectors"));
-        }
-        // SAFETY: the map is read-only and lives as long as `self`. As with every mapped model, changing the file
-        // while it is in use is the one thing that its owner must not do; we write such files aside and rename.
-        #[expect(unsafe_code, reason = "mapping a file is the point")]
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, error))?;
-        Self::new(Bytes::Mapped(map), &path.display().to_string())
+        Self::from_bytes(Bytes::open(path)?, &path.display().to_string())
     }
 
     /// Reads the content of such a file; `name` is what errors call it.
-    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>, name: &str) -> Result<Self> {
-        Self::new(Bytes::Borrowed(bytes.into()), name)
-    }
-
-    fn new(bytes: Bytes, name: &str) -> Result<Self> {
+    pub fn from_bytes(bytes: Bytes, name: &str) -> Result<Self> {
         let invalid = |reason: String| Error::invalid(name, reason);
-        let all = bytes.as_slice();
+        let all = &*bytes;
         let (header, metadata) = SafeTensors::read_metadata(all)
             .map_err(|error| invalid(format!("not a file of word vectors, or cut short ({error})")))?;
         let start = header + 8;
@@ -140,6 +121,11 @@ impl WordVectors {
         let notice = about("notice").unwrap_or_default();
         let parts = Parts { rows, scales, words, blocks, word_rows };
         Ok(Self { dim: shape[1], rows: shape[0], len, scale, notice, parts, bytes })
+    }
+
+    /// The whole file.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
     }
 
     /// How many numbers a vector has.
@@ -292,23 +278,13 @@ impl WordVectors {
     }
 
     fn part(&self, range: &Range<usize>) -> &[u8] {
-        self.bytes.as_slice().get(range.clone()).unwrap_or_default()
+        self.bytes.get(range.clone()).unwrap_or_default()
     }
 }
 
 impl std::fmt::Debug for WordVectors {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(f, "WordVectors({} words, {} rows of {})", self.len, self.rows, self.dim)
-    }
-}
-
-impl Bytes {
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Borrowed(bytes) => bytes,
-            #[cfg(feature = "store")]
-            Self::Mapped(map) => map,
-        }
     }
 }
 

@@ -1,0 +1,313 @@
+//! What a model is made of: the one definition that the engine, the files on disk and the trainer share.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// The version of the model format that this build writes, and the only one it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// No size in a configuration may exceed this: far above any model of this kind, far below what overflows.
+const LARGEST_SIZE: usize = 1 << 16;
+
+/// `config.json`: architecture, task, delay, threshold, and how the model came to be.
+///
+/// ```
+/// let config = tapir::Config::from_json(r#"{
+///     "version": 1, "task": "snips", "embedding_dim": 300,
+///     "processor": {"layers": 1, "hidden": 512},
+///     "controller": {"layers": 1, "hidden": 256, "memory": 5},
+///     "reviser": {"kind": "transformer", "layers": 4, "hidden": 512, "feed_forward": 2048, "heads": 8}
+/// }"#, "config.json")?;
+/// assert_eq!(config.threshold, 0.5);
+/// # Ok::<(), tapir::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Version of the format: [`FORMAT_VERSION`].
+    pub version: u32,
+    /// The task that the labels belong to: `snips`, `ewt`, …
+    #[serde(default)]
+    pub task: String,
+    /// How labels make spans.
+    #[serde(default)]
+    pub scheme: Scheme,
+    /// Look-ahead d: the label of word t is given at step t + d.
+    #[serde(default)]
+    pub delay: usize,
+    /// The default threshold τ of the policy.
+    #[serde(default = "half")]
+    pub threshold: f32,
+    /// The longest input that the reviser takes, in words; also the largest window of a session.
+    #[serde(default = "max_length")]
+    pub max_length: usize,
+    /// Size of a word vector before any projection.
+    pub embedding_dim: usize,
+    /// Frozen word vectors are multiplied by this before use (trained rows are not).
+    #[serde(default = "one")]
+    pub vector_gain: f32,
+    /// File name of the frozen word vectors of an open vocabulary, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<String>,
+    /// The incremental processor (LSTM): the first pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorConfig>,
+    /// The controller (LSTMN) and its memory; needs a processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerConfig>,
+    /// The reviser: the second pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviser: Option<ReviserConfig>,
+    /// How it was trained, what it scored: carried along, never read by the engine.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub provenance: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Sizes of the incremental processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessorConfig {
+    /// LSTM layers.
+    pub layers: usize,
+    /// Size of h.
+    pub hidden: usize,
+    /// Size of the learned projection of a word vector, if there is one; its output is the x of processor and controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<usize>,
+}
+
+/// Sizes of the controller and its memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerConfig {
+    /// LSTMN layers.
+    pub layers: usize,
+    /// Size of k, of its cells and of φ.
+    pub hidden: usize,
+    /// N: how many entries each cache holds.
+    pub memory: usize,
+}
+
+/// Sizes of the reviser.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReviserConfig {
+    /// Softmax or linear attention.
+    pub kind: ReviserKind,
+    /// Encoder layers.
+    pub layers: usize,
+    /// Model size d.
+    pub hidden: usize,
+    /// Size of the feed-forward layer.
+    pub feed_forward: usize,
+    /// Attention heads; divides `hidden`.
+    pub heads: usize,
+    /// Layer normalisation; by default the one that the authors used with this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub norm: Option<NormKind>,
+}
+
+/// Which attention the reviser uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReviserKind {
+    /// Transformer encoder: softmax attention.
+    Transformer,
+    /// Linear Transformer encoder: attention linear in the length.
+    LinearTransformer,
+}
+
+/// Which layer normalisation the reviser uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormKind {
+    /// Divides by (standard deviation + ε), the deviation being the unbiased one.
+    UnbiasedStd,
+    /// Divides by the root of (variance + ε), the variance being the biased one.
+    Standard,
+}
+
+/// How labels make spans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// `B-x`, `I-x`, `O`.
+    #[default]
+    Iob,
+    /// A label for each word by itself: parts of speech.
+    Plain,
+}
+
+impl Config {
+    /// Reads and validates; `file` names the source in errors.
+    pub fn from_json(json: &str, file: &str) -> Result<Self> {
+        // The version is looked at first, so that a newer format is named as such and not as an unknown field.
+        #[derive(Deserialize)]
+        struct Version {
+            version: Option<u32>,
+        }
+        let version: Version = serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
+        match version.version {
+            Some(FORMAT_VERSION) => {}
+            Some(other) => {
+                let reason = format!(
+                    "model format version {other} is not known to this build, which reads version {FORMAT_VERSION}; update tapir"
+                );
+                return Err(Error::invalid(file, reason));
+            }
+            None => {
+                return Err(Error::invalid(
+                    file,
+                    "no `version` field: is this the config.json of a tapir model?",
+                ));
+            }
+        }
+        let config: Self = serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
+        config.validate(file)?;
+        Ok(config)
+    }
+
+    /// The JSON of `config.json`.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self)
+            .expect("a configuration has only string keys and finite numbers");
+        json.push('\n');
+        json
+    }
+
+    /// Refuses impossible sizes.
+    pub fn validate(&self, file: &str) -> Result<()> {
+        let size = |name: &str, value: usize| {
+            if (1..=LARGEST_SIZE).contains(&value) {
+                Ok(())
+            } else {
+                Err(Error::invalid(file, format!("`{name}` is {value}, expected 1 to {LARGEST_SIZE}")))
+            }
+        };
+        size("embedding_dim", self.embedding_dim)?;
+        size("max_length", self.max_length)?;
+        if !(0.0..=1.0).contains(&self.threshold) {
+            return Err(Error::invalid(file, format!("`threshold` is {}, expected 0 to 1", self.threshold)));
+        }
+        if !self.vector_gain.is_finite() {
+            return Err(Error::invalid(
+                file,
+                format!("`vector_gain` is {}, expected a finite number", self.vector_gain),
+            ));
+        }
+        if let Some(p) = &self.processor {
+            size("processor.layers", p.layers)?;
+            size("processor.hidden", p.hidden)?;
+            size("processor.projection", p.projection.unwrap_or(1))?;
+        }
+        if let Some(c) = &self.controller {
+            size("controller.layers", c.layers)?;
+            size("controller.hidden", c.hidden)?;
+            size("controller.memory", c.memory)?;
+            if self.processor.is_none() {
+                return Err(Error::invalid(file, "a `controller` needs a `processor`"));
+            }
+        }
+        if let Some(r) = &self.reviser {
+            size("reviser.layers", r.layers)?;
+            size("reviser.hidden", r.hidden)?;
+            size("reviser.feed_forward", r.feed_forward)?;
+            size("reviser.heads", r.heads)?;
+            if r.hidden % r.heads != 0 {
+                let reason =
+                    format!("`reviser.heads` ({}) must divide `reviser.hidden` ({})", r.heads, r.hidden);
+                return Err(Error::invalid(file, reason));
+            }
+        }
+        if self.processor.is_none() && self.reviser.is_none() {
+            return Err(Error::invalid(
+                file,
+                "neither a `processor` nor a `reviser`: there is nothing to run",
+            ));
+        }
+        if self.delay + self.controller.as_ref().map_or(1, |c| c.memory) > self.max_length {
+            return Err(Error::invalid(file, "`delay` and the memory together must fit in `max_length`"));
+        }
+        Ok(())
+    }
+
+    /// Every tensor of `model.safetensors` with its shape, for `labels` labels and `words` trained word rows.
+    ///
+    /// Matrices are `[outputs, inputs]`; `docs/model-format.md` says what each one is.
+    pub fn tensors(&self, labels: usize, words: usize) -> Vec<(String, Vec<usize>)> {
+        let mut list = Vec::new();
+        let mut affine = |name: String, outputs: usize, inputs: usize| {
+            list.push((format!("{name}.weight"), vec![outputs, inputs]));
+            list.push((format!("{name}.bias"), vec![outputs]));
+        };
+        let mut tables = Vec::new();
+        if let Some(p) = &self.processor {
+            let x = p.projection.unwrap_or(self.embedding_dim);
+            tables.push(("processor.embedding".to_owned(), vec![words, self.embedding_dim]));
+            if p.projection.is_some() {
+                affine("processor.projection".into(), x, self.embedding_dim);
+            }
+            for l in 0..p.layers {
+                let input = if l == 0 { x } else { p.hidden };
+                affine(format!("processor.layers.{l}.gates"), 4 * p.hidden, input + p.hidden);
+            }
+            affine("processor.output".into(), labels, p.hidden);
+            if let Some(c) = &self.controller {
+                affine("memory.z".into(), p.hidden, labels);
+                affine("memory.phi".into(), c.hidden, 2 * p.hidden);
+                for l in 0..c.layers {
+                    let input = if l == 0 { x } else { c.hidden };
+                    affine(format!("controller.layers.{l}.query"), c.hidden, p.hidden + c.hidden);
+                    affine(format!("controller.layers.{l}.key"), c.hidden, c.hidden);
+                    affine(format!("controller.layers.{l}.score"), 1, c.hidden);
+                    affine(format!("controller.layers.{l}.gates"), 4 * c.hidden, c.hidden + input);
+                }
+                affine("policy".into(), 1, c.hidden);
+            }
+        }
+        if let Some(r) = &self.reviser {
+            let d = r.hidden;
+            tables.push(("reviser.embedding".to_owned(), vec![words, self.embedding_dim]));
+            affine("reviser.projection".into(), d, self.embedding_dim);
+            for l in 0..r.layers {
+                affine(format!("reviser.layers.{l}.attention.qkv"), 3 * d, d);
+                affine(format!("reviser.layers.{l}.attention.output"), d, d);
+                affine(format!("reviser.layers.{l}.feed_forward.inner"), r.feed_forward, d);
+                affine(format!("reviser.layers.{l}.feed_forward.outer"), d, r.feed_forward);
+            }
+            affine("reviser.output".into(), labels, d);
+            for name in (0..r.layers)
+                .flat_map(|l| [format!("reviser.layers.{l}.norm1"), format!("reviser.layers.{l}.norm2")])
+                .chain(["reviser.norm".to_owned()])
+            {
+                tables.push((format!("{name}.weight"), vec![d]));
+                tables.push((format!("{name}.bias"), vec![d]));
+            }
+        }
+        list.extend(tables);
+        list
+    }
+}
+
+impl ReviserConfig {
+    /// The layer normalisation in use: the authors' own unless the configuration says otherwise.
+    pub fn norm(&self) -> NormKind {
+        self.norm.unwrap_or(match self.kind {
+            ReviserKind::Transformer => NormKind::UnbiasedStd,
+            ReviserKind::LinearTransformer => NormKind::Standard,
+        })
+    }
+}
+
+fn half() -> f32 {
+    0.5
+}
+
+fn one() -> f32 {
+    1.0
+}
+
+fn max_length() -> usize {
+    200
+}

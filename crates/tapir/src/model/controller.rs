@@ -1,0 +1,131 @@
+//! The controller (§3.1): an LSTMN that relates the new word to what is in the memory.
+
+use super::Affine;
+use super::scratch::{Scratch, join, take};
+use crate::kernels;
+use crate::tensors::Tensors;
+use crate::{ControllerConfig, Result};
+
+/// LSTMN layers; all attend over the same φ, each over its own cells.
+pub(crate) struct Controller {
+    layers: Vec<Layer>,
+    hidden: usize,
+}
+
+struct Layer {
+    /// W_h h + W_k̃ k̃ + b_u of eq. 4: [C, H + C], acting on [h ; k̃]
+    query: Affine,
+    /// W_c φ of eq. 4: [C, C]
+    key: Affine,
+    /// v of eq. 5: [C], and its bias
+    score: (Vec<f32>, f32),
+    /// W of eq. 7: [4C, C + inputs], acting on [k̃ ; x], gates in the order i, f, ĉ, o
+    gates: Affine,
+}
+
+impl Controller {
+    pub(crate) fn load(
+        tensors: &Tensors,
+        sizes: &ControllerConfig,
+        hidden: usize,
+        input: usize,
+    ) -> Result<Self> {
+        let n = sizes.hidden;
+        let layer = |l: usize| {
+            let name = |part: &str| format!("controller.layers.{l}.{part}");
+            let v = tensors.values(&name("score.weight"), &[1, n])?;
+            let b = tensors.values(&name("score.bias"), &[1])?[0];
+            Ok(Layer {
+                query: Affine::load(tensors, &name("query"), n, hidden + n)?,
+                key: Affine::load(tensors, &name("key"), n, n)?,
+                score: (v, b),
+                gates: Affine::load(tensors, &name("gates"), 4 * n, n + if l == 0 { input } else { n })?,
+            })
+        };
+        Ok(Self { layers: (0..sizes.layers).map(layer).collect::<Result<_>>()?, hidden: n })
+    }
+
+    pub(crate) fn layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Size of a row of the controller's tape: k̃ and c of every layer, [layers, 2, C].
+    pub(crate) fn state_size(&self) -> usize {
+        self.layers.len() * 2 * self.hidden
+    }
+
+    /// Size of a row of memory: φ and every layer's W_c φ, [1 + layers, C].
+    pub(crate) fn memory_size(&self) -> usize {
+        (1 + self.layers.len()) * self.hidden
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.layers
+            .iter()
+            .map(|l| l.query.bytes() + l.key.bytes() + size_of_val(&*l.score.0) + l.gates.bytes())
+            .sum()
+    }
+
+    /// W_c φ of one layer for φ: [rows, C].
+    pub(crate) fn keys(
+        &self,
+        layer: usize,
+        phi: &[f32],
+        rows: usize,
+        keys: &mut [f32],
+        scratch: &mut kernels::Scratch,
+    ) {
+        self.layers[layer].key.apply(phi, rows, keys, scratch);
+    }
+
+    /// Reads the word in `scratch.x` with the processor's h and leaves k_t of the last layer in `scratch.k`.
+    ///
+    /// `memory` holds the rows of the last steps, at most N; `before` the controller's own rows of the same steps (cells
+    /// c_i of eq. 6), the last of which is step t-1; at the first step `memory` is empty and `before` is a row of zeros.
+    pub(crate) fn step(
+        &self,
+        h: &[f32],
+        memory: &[f32],
+        before: &[f32],
+        state: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let n = self.hidden;
+        let (width, depth) = (self.memory_size(), self.state_size());
+        let entries = memory.len() / width;
+        let last = &before[before.len() - depth..];
+        let scores = take(&mut scratch.scores, entries);
+        let (u, rest) = take(&mut scratch.gates, 6 * n).split_at_mut(n);
+        let (c_summary, gates) = rest.split_at_mut(n);
+        for (l, layer) in self.layers.iter().enumerate() {
+            let k_summary_before = &last[2 * l * n..(2 * l + 1) * n];
+            let (k_summary, c) = state[2 * l * n..2 * (l + 1) * n].split_at_mut(n);
+            k_summary.fill(0.0);
+            c_summary.fill(0.0);
+            if entries > 0 {
+                let query = take(&mut scratch.cell, n);
+                layer.query.apply(
+                    join(&mut scratch.joined, &[h, k_summary_before]),
+                    1,
+                    query,
+                    &mut scratch.kernel,
+                );
+                for (score, entry) in scores.iter_mut().zip(memory.chunks_exact(width)) {
+                    let key = &entry[(1 + l) * n..(2 + l) * n];
+                    u.iter_mut().zip(query.iter().zip(key)).for_each(|(u, (q, k))| *u = q + k);
+                    kernels::tanh(u);
+                    *score = kernels::dot(&layer.score.0, u) + layer.score.1;
+                }
+                kernels::softmax(scores);
+                let rows = memory.chunks_exact(width).zip(before.chunks_exact(depth));
+                for (score, (entry, cells)) in scores.iter().zip(rows) {
+                    kernels::axpy(*score, &entry[..n], k_summary);
+                    kernels::axpy(*score, &cells[(2 * l + 1) * n..2 * (l + 1) * n], c_summary);
+                }
+            }
+            let below: &[f32] = if l == 0 { &scratch.x } else { &scratch.k[..n] };
+            layer.gates.apply(join(&mut scratch.joined, &[k_summary, below]), 1, gates, &mut scratch.kernel);
+            kernels::gates(gates, c_summary, c, take(&mut scratch.k, n));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A model: the four components of §3, loaded and packed.
+
+mod affine;
+mod controller;
+mod input;
+mod memory;
+mod policy;
+mod processor;
+mod reviser;
+mod scratch;
+
+use std::sync::Arc;
+
+pub(crate) use affine::Affine;
+pub(crate) use controller::Controller;
+pub(crate) use input::Input;
+pub(crate) use memory::Memory;
+pub(crate) use policy::{Policy, decide};
+pub(crate) use processor::Processor;
+pub(crate) use reviser::Reviser;
+pub(crate) use scratch::{Scratch, with as with_scratch};
+
+use crate::tensors::Tensors;
+use crate::{Config, Error, Labels, Parts, Result, Session, Vocabulary};
+
+/// A loaded model. Cloning shares it; every session of every thread reads the same weights.
+///
+/// ```
+/// # let parts = tapir::doctest::parts();
+/// let model = tapir::Model::from_parts(parts)?;
+/// let mut session = model.session();
+/// for word in "play some jazz".split(' ') {
+///     let update = session.push(word)?;
+///     println!("{word}: {:?}", update.edits);
+/// }
+/// # Ok::<(), tapir::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Model(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    first_pass: Option<FirstPass>,
+    reviser: Option<Reviser>,
+}
+
+/// The incremental processor and, unless the model is monotonic, what decides on revisions.
+pub(crate) struct FirstPass {
+    pub(crate) processor: Processor,
+    pub(crate) revision: Option<Revision>,
+}
+
+/// Memory, controller and policy.
+pub(crate) struct Revision {
+    pub(crate) memory: Memory,
+    pub(crate) controller: Controller,
+    pub(crate) policy: Policy,
+}
+
+impl Model {
+    /// Loads a model from its parts.
+    pub fn from_parts(parts: Parts) -> Result<Self> {
+        let Parts { config, labels, vocabulary, weights } = &parts;
+        config.validate("config.json")?;
+        if config.vectors.is_some() != vocabulary.vectors().is_some() {
+            let reason = match &config.vectors {
+                Some(file) => format!("the vocabulary is open, but its vectors `{file}` were not given"),
+                None => "vectors were given, but `vectors` does not name them".to_owned(),
+            };
+            return Err(Error::invalid("config.json", reason));
+        }
+        if let Some(vectors) = vocabulary.vectors()
+            && vectors.dim() != config.embedding_dim
+        {
+            let reason = format!(
+                "`embedding_dim` is {}, but the vectors have {} values",
+                config.embedding_dim,
+                vectors.dim()
+            );
+            return Err(Error::invalid("config.json", reason));
+        }
+        let tensors = Tensors::new(weights.clone(), "model.safetensors")?;
+        let first_pass = config.processor.as_ref().map(|sizes| {
+            let processor = Processor::load(&tensors, config, sizes, vocabulary, labels.len())?;
+            let (h, x) = (processor.hidden(), processor.input_size());
+            let revision = config.controller.as_ref().map(|sizes| {
+                Ok(Revision {
+                    memory: Memory::load(&tensors, sizes, h, labels.len())?,
+                    controller: Controller::load(&tensors, sizes, h, x)?,
+                    policy: Policy::load(&tensors, sizes.hidden)?,
+                })
+            });
+            Ok(FirstPass { processor, revision: revision.transpose()? })
+        });
+        let reviser = config
+            .reviser
+            .as_ref()
+            .map(|sizes| Reviser::load(&tensors, config, sizes, vocabulary, labels.len()));
+        let (first_pass, reviser) = (first_pass.transpose()?, reviser.transpose()?);
+        Ok(Self(Arc::new(Inner { parts, first_pass, reviser })))
+    }
+
+    /// The model as its files hold it.
+    pub fn parts(&self) -> &Parts {
+        &self.0.parts
+    }
+
+    /// Architecture, task, delay and threshold.
+    pub fn config(&self) -> &Config {
+        &self.0.parts.config
+    }
+
+    /// The label set.
+    pub fn labels(&self) -> &Labels {
+        &self.0.parts.labels
+    }
+
+    /// The words it knows.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.0.parts.vocabulary
+    }
+
+    /// Starts a session with the model's own threshold and delay, a window of its `max_length` and 32 words of undo.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// Bytes of packed weights that every step of the first pass reads, and every run of the reviser.
+    pub fn weight_bytes(&self) -> (usize, usize) {
+        let first_pass = self.0.first_pass.as_ref().map_or(0, |first| {
+            let revision = first.revision.as_ref().map_or(0, |r| r.memory.bytes() + r.controller.bytes());
+            first.processor.bytes() + revision
+        });
+        (first_pass, self.0.reviser.as_ref().map_or(0, Reviser::bytes))
+    }
+
+    pub(crate) fn first_pass(&self) -> Option<&FirstPass> {
+        self.0.first_pass.as_ref()
+    }
+
+    pub(crate) fn reviser(&self) -> Option<&Reviser> {
+        self.0.reviser.as_ref()
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("config", self.config()).finish_non_exhaustive()
+    }
+}

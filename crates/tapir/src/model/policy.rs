@@ -1,0 +1,49 @@
+//! The revision policy (eqs. 10 and 11): WRITE or REVISE.
+
+use super::Scratch;
+use crate::kernels;
+use crate::tensors::Tensors;
+use crate::{Action, Result};
+
+/// σ(θᵀk + b)
+pub(crate) struct Policy {
+    theta: Vec<f32>,
+    bias: f32,
+}
+
+impl Policy {
+    pub(crate) fn load(tensors: &Tensors, hidden: usize) -> Result<Self> {
+        let theta = tensors.values("policy.weight", &[1, hidden])?;
+        let bias = tensors.values("policy.bias", &[1])?[0];
+        Ok(Self { theta, bias })
+    }
+
+    /// The policy value for the controller's k, which the controller left in `scratch.k`.
+    pub(crate) fn value(&self, scratch: &Scratch) -> f32 {
+        let k = &scratch.k[..self.theta.len()];
+        let mut value = [kernels::dot(&self.theta, k) + self.bias];
+        kernels::sigmoid(&mut value);
+        value[0]
+    }
+}
+
+/// REVISE when the value reaches the threshold; τ = 1 never revises, τ = 0 always does.
+pub(crate) fn decide(value: f32, threshold: f32) -> Action {
+    // A sigmoid can round to exactly 1, so τ = 1 needs a rule of its own.
+    if threshold <= 0.0 || (threshold < 1.0 && value >= threshold) { Action::Revise } else { Action::Write }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_the_threshold_hold_whatever_the_value() {
+        for value in [0.0, 0.5, 1.0, f32::NAN] {
+            assert_eq!(decide(value, 0.0), Action::Revise);
+            assert_eq!(decide(value, 1.0), Action::Write);
+        }
+        assert_eq!(decide(0.5, 0.5), Action::Revise);
+        assert_eq!(decide(0.499, 0.5), Action::Write);
+    }
+}

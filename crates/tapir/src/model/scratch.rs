@@ -1,0 +1,50 @@
+//! Working memory, one per thread and not per session: thousands of sessions share it.
+
+use std::cell::RefCell;
+
+use crate::kernels;
+
+/// Buffers that grow once and are then reused; their content between calls means nothing.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) kernel: kernels::Scratch,
+    /// The embedded word x, or the rows of the window.
+    pub(crate) x: Vec<f32>,
+    /// Inputs that a product takes side by side: [x ; h], [k̃ ; x], [h ; z].
+    pub(crate) joined: Vec<f32>,
+    pub(crate) gates: Vec<f32>,
+    pub(crate) cell: Vec<f32>,
+    pub(crate) k: Vec<f32>,
+    pub(crate) scores: Vec<f32>,
+    pub(crate) z: Vec<f32>,
+    pub(crate) phi: Vec<f32>,
+    pub(crate) h: Vec<f32>,
+    pub(crate) qkv: Vec<f32>,
+    pub(crate) attended: Vec<f32>,
+    pub(crate) inner: Vec<f32>,
+    pub(crate) logits: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Runs `f` with this thread's buffers.
+pub(crate) fn with<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
+    SCRATCH.with_borrow_mut(f)
+}
+
+/// The first `len` values of a buffer, which grows if it must. What they hold is left over from earlier.
+pub(crate) fn take(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
+    if buffer.len() < len {
+        buffer.resize(len, 0.0);
+    }
+    &mut buffer[..len]
+}
+
+/// Fills a buffer with parts laid end to end.
+pub(crate) fn join<'a>(buffer: &'a mut Vec<f32>, parts: &[&[f32]]) -> &'a [f32] {
+    buffer.clear();
+    parts.iter().for_each(|part| buffer.extend_from_slice(part));
+    buffer
+}

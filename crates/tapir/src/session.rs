@@ -1,0 +1,676 @@
+//! A session: words in, labels out, one word at a time; every word can be taken back.
+//!
+//! Algorithm 1 of the paper. What the algorithm remembers is kept on tapes, one row a step, so that taking words back is
+//! cutting tapes. Only a revision changes rows that are already there (the logits); it first notes what it overwrites.
+//! All other memory is a function of rows on the tapes and is made again, to the same bits.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Scratch, decide, with_scratch};
+use crate::tape::Tape;
+use crate::{Action, Edit, Error, Label, Model, Result, Span, Update, Vocabulary};
+
+/// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost memory.
+pub const LONGEST_WORD: usize = 4096;
+
+/// Which passes a session runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// TAPIR: the first pass at every word, the reviser when the policy says so.
+    TwoPass,
+    /// The restart-incremental reference: the reviser at every word.
+    Restart,
+    /// The monotonic first pass alone.
+    FirstPass,
+}
+
+/// What happens to the labels when a session is finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinalPass {
+    /// The reviser reads the whole window a last time: the quality of a full-sentence model.
+    #[default]
+    Revise,
+    /// The policy's last word stands, as the paper evaluates.
+    Policy,
+}
+
+/// What [`Session::finish`] gives: the labels, and what changed at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finish {
+    /// The final label of every word that the session still holds.
+    pub labels: Vec<Label>,
+    /// The last edits, so that replaying all updates still gives the labels.
+    pub update: Update,
+}
+
+/// A stream of words and their labels so far. See the crate's page for an example.
+///
+/// A session is `Send`; sessions share their model and nothing else. Its memory is bounded by its window and undo.
+pub struct Session {
+    model: Model,
+    mode: Mode,
+    threshold: f32,
+    window: usize,
+    undo: usize,
+    final_pass: FinalPass,
+    /// Word ids (the input buffer). Row i is step i + 1.
+    tokens: Tape<u32>,
+    /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its h's are Γʰ.
+    states: Tape<f32>,
+    /// Controller states after each step, [layers, 2, C]; row 0 likewise. Its c's are the memory tape C of eq. 6.
+    controls: Tape<f32>,
+    /// Γᵖ: φ and the keys made from it.
+    memory: Tape<f32>,
+    /// ỹ of each step, as written or last revised. The output buffer is its softmax.
+    logits: Tape<f32>,
+    steps: Tape<Step>,
+    /// The best label of each word, ids.
+    labels: Tape<u16>,
+    /// What revisions overwrote, newest last.
+    revisions: VecDeque<Overwritten>,
+    /// Buffers of forgotten revisions, used again.
+    spare: Vec<Vec<f32>>,
+    /// Words cannot be taken back beyond this step.
+    floor: usize,
+    /// Digest of the ids that the token tape has forgotten.
+    forgotten: u64,
+    finished: bool,
+    /// Labels before the current call, from position `.0` on.
+    before: (usize, Vec<u16>),
+    /// Ids of a hypothesis, while it is compared.
+    hypothesis: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Step {
+    revised: bool,
+    policy: Option<f32>,
+}
+
+impl Step {
+    fn action(self) -> Action {
+        if self.revised { Action::Revise } else { Action::Write }
+    }
+}
+
+/// Logits of the steps from `start` on, as they were before the revision at `step`.
+struct Overwritten {
+    step: usize,
+    start: usize,
+    logits: Vec<f32>,
+}
+
+impl Session {
+    pub(crate) fn new(model: Model) -> Self {
+        let first_pass = model.first_pass();
+        let revision = first_pass.and_then(|first| first.revision.as_ref());
+        let mode = match (first_pass, revision, model.reviser()) {
+            (Some(_), Some(_), Some(_)) => Mode::TwoPass,
+            (None, _, _) => Mode::Restart,
+            _ => Mode::FirstPass,
+        };
+        let mut session = Self {
+            mode,
+            threshold: model.config().threshold,
+            window: model.config().max_length,
+            undo: 32,
+            final_pass: FinalPass::default(),
+            tokens: Tape::new(1),
+            states: Tape::new(first_pass.map_or(1, |first| first.processor.state_size())),
+            controls: Tape::new(revision.map_or(1, |revision| revision.controller.state_size())),
+            memory: Tape::new(revision.map_or(1, |revision| revision.controller.memory_size())),
+            logits: Tape::new(model.labels().len()),
+            steps: Tape::new(1),
+            labels: Tape::new(1),
+            revisions: VecDeque::new(),
+            spare: Vec::new(),
+            floor: 0,
+            forgotten: 0,
+            finished: false,
+            before: (0, Vec::new()),
+            hypothesis: Vec::new(),
+            model,
+        };
+        session.reset();
+        session
+    }
+
+    /// Sets the policy's threshold τ, clamped to 0..=1: 0 revises at every word, 1 never does.
+    #[must_use]
+    pub fn threshold(mut self, threshold: f32) -> Self {
+        self.set_threshold(threshold);
+        self
+    }
+
+    /// Sets how many words, from the newest back, a revision reads and may edit, and starts anew.
+    ///
+    /// Clamped to the model's `max_length` from above, and to its memory and delay from below.
+    #[must_use]
+    pub fn window(mut self, words: usize) -> Self {
+        let least = self.memory_size().max(1) + self.delay();
+        self.window = words.clamp(least, self.model.config().max_length);
+        self.reset();
+        self
+    }
+
+    /// Sets how many words can be taken back at any time, and starts anew.
+    #[must_use]
+    pub fn undo(mut self, words: usize) -> Self {
+        self.undo = words;
+        self.reset();
+        self
+    }
+
+    /// Sets what [`finish`](Self::finish) does after the last word.
+    #[must_use]
+    pub fn final_pass(mut self, pass: FinalPass) -> Self {
+        self.final_pass = pass;
+        self
+    }
+
+    /// Sets which passes run, and starts anew; an error if the model lacks one of them.
+    pub fn mode(mut self, mode: Mode) -> Result<Self> {
+        let first_pass = self.model.first_pass();
+        let missing = match mode {
+            Mode::FirstPass | Mode::TwoPass if first_pass.is_none() => Some("processor"),
+            Mode::TwoPass if first_pass.is_none_or(|first| first.revision.is_none()) => Some("controller"),
+            Mode::TwoPass | Mode::Restart if self.model.reviser().is_none() => Some("reviser"),
+            _ => None,
+        };
+        if let Some(part) = missing {
+            return Err(Error::MissingPart { mode, part });
+        }
+        self.mode = mode;
+        self.reset();
+        Ok(self)
+    }
+
+    /// Changes the threshold from the next word on.
+    pub fn set_threshold(&mut self, threshold: f32) {
+        self.threshold = threshold.clamp(0.0, 1.0);
+    }
+
+    /// The model that the session runs.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Reads one word and says what changed.
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// let mut session = model.session();
+    /// let update = session.push("play")?;
+    /// assert_eq!((update.step, update.edits.len()), (1, 1));
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn push(&mut self, word: &str) -> Result<Update> {
+        let id = self.id(word)?;
+        self.push_id(id)
+    }
+
+    /// Reads one word by its row in the model's [`Vocabulary`].
+    pub fn push_id(&mut self, id: u32) -> Result<Update> {
+        self.open()?;
+        let ids = self.model.vocabulary().ids();
+        if id as usize >= ids {
+            return Err(Error::UnknownId { id, ids });
+        }
+        Ok(self.change(|session| Some(session.step(id))))
+    }
+
+    /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay, the rest is taken back
+    /// and read anew. The result is that of a fresh session on the same words.
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// let mut session = model.session();
+    /// session.update(["play", "some"])?;
+    /// session.update(["play", "something", "slow"])?;
+    /// assert_eq!(session.words(), 3);
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn update<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Update> {
+        self.open()?;
+        let mut ids = std::mem::take(&mut self.hypothesis);
+        ids.clear();
+        let result = words.into_iter().try_for_each(|word| {
+            ids.push(self.id(word.as_ref())?);
+            Ok(())
+        });
+        let result = result.and_then(|()| self.update_ids(&ids));
+        self.hypothesis = ids;
+        result
+    }
+
+    fn update_ids(&mut self, ids: &[u32]) -> Result<Update> {
+        let shared = self.shared(ids);
+        let taken_back = self.tokens.len() - shared;
+        let restart = taken_back > self.undoable();
+        if restart && self.committed() > 0 {
+            return Err(Error::Committed { word: shared, committed: self.committed() });
+        }
+        Ok(self.change(|session| {
+            let keep = if restart {
+                session.clear();
+                0
+            } else {
+                session.take_back(taken_back);
+                shared
+            };
+            ids[keep..].iter().map(|id| session.step(*id)).last()
+        }))
+    }
+
+    /// How many leading words a hypothesis shares with the words read so far.
+    fn shared(&self, ids: &[u32]) -> usize {
+        let base = self.tokens.base();
+        if ids.len() < base || digest(0, &ids[..base]) != self.forgotten {
+            return 0;
+        }
+        let kept = self.tokens.rows(base..self.tokens.len());
+        base + kept.iter().zip(&ids[base..]).take_while(|(a, b)| a == b).count()
+    }
+
+    /// Takes back the last `words` words, exactly: the session is, to the bit, as if they had never been read.
+    ///
+    /// More than [`undoable`](Self::undoable) is an error that changes nothing.
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// let mut session = model.session();
+    /// session.push("play")?;
+    /// session.push("sum")?;
+    /// session.revoke(1)?;
+    /// session.push("some")?;
+    /// assert!(session.revoke(3).is_err());
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn revoke(&mut self, words: usize) -> Result<Update> {
+        self.open()?;
+        if words > self.undoable() {
+            return Err(Error::Undo { asked: words, available: self.undoable() });
+        }
+        Ok(self.change(|session| {
+            session.take_back(words);
+            None
+        }))
+    }
+
+    /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`] was asked for.
+    ///
+    /// Afterwards only [`reset`](Self::reset) and questions are possible.
+    pub fn finish(&mut self) -> Result<Finish> {
+        self.open()?;
+        let update = self.change(|session| {
+            if session.tokens.len() == 0 {
+                return None;
+            }
+            let flushed = (0..session.delay()).map(|_| session.step(Vocabulary::NULL)).last();
+            let last = session.steps.row(session.steps.len() - 1)[0];
+            if session.final_pass == FinalPass::Revise && session.mode == Mode::TwoPass && !last.revised {
+                with_scratch(|scratch| session.revise(scratch));
+                return Some(Step { revised: true, policy: None });
+            }
+            flushed
+        });
+        self.finished = true;
+        Ok(Finish { labels: self.labels(), update })
+    }
+
+    /// Starts anew with the same settings, keeping its memory for reuse.
+    pub fn reset(&mut self) {
+        self.clear();
+        self.finished = false;
+    }
+
+    /// Words read so far (NULL tokens of a finished, delayed session included).
+    pub fn words(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// How many words can be taken back now.
+    pub fn undoable(&self) -> usize {
+        self.tokens.len() - self.floor
+    }
+
+    /// How many labels, from the start, will never be edited again.
+    pub fn committed(&self) -> usize {
+        self.floor.saturating_sub(self.window)
+    }
+
+    /// The first word whose label is still held: 0 until a session is longer than its window and undo.
+    pub fn first(&self) -> usize {
+        self.labels.base()
+    }
+
+    /// The labels of the words from [`first`](Self::first) on.
+    pub fn labels(&self) -> Vec<Label> {
+        self.label_ids().iter().map(|id| self.model.labels().get(*id).clone()).collect()
+    }
+
+    /// The same, as ids.
+    pub fn label_ids(&self) -> &[u16] {
+        self.labels.rows(self.labels.base()..self.labels.len())
+    }
+
+    /// The model's probability for each of these labels.
+    pub fn probabilities(&self) -> Vec<f32> {
+        (self.first()..self.labels.len()).map(|position| self.probability(position)).collect()
+    }
+
+    /// The probability of every label for one word, by label id; none if the word has no label or is forgotten.
+    pub fn distribution(&self, position: usize) -> Option<Vec<f32>> {
+        Some(self.model.labels().distribution(self.logits(position)?))
+    }
+
+    /// The logits of one word, by label id; none if the word has no label or is forgotten.
+    pub fn logits(&self, position: usize) -> Option<&[f32]> {
+        self.step_logits(position + self.delay())
+    }
+
+    /// The logits that step `step` (from 0) put out: with a delay d, those of word `step - d`.
+    pub fn step_logits(&self, step: usize) -> Option<&[f32]> {
+        (self.logits.base()..self.logits.len()).contains(&step).then(|| self.logits.row(step))
+    }
+
+    /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from the session's start.
+    pub fn spans(&self) -> Vec<Span> {
+        let mut spans = crate::spans(&self.labels(), self.model.config().scheme);
+        for span in &mut spans {
+            span.start += self.first();
+            span.end += self.first();
+        }
+        spans
+    }
+
+    /// What was chosen at each step still held, oldest first.
+    pub fn actions(&self) -> Vec<Action> {
+        let steps = self.steps.rows(self.steps.base()..self.steps.len());
+        steps.iter().map(|step| step.action()).collect()
+    }
+
+    /// Bytes that the session holds, its model and the thread's working memory not included.
+    pub fn bytes(&self) -> usize {
+        let tapes = [&self.states, &self.controls, &self.memory, &self.logits]
+            .iter()
+            .map(|t| t.bytes())
+            .sum::<usize>();
+        let small = self.tokens.bytes() + self.steps.bytes() + self.labels.bytes();
+        let old = self
+            .revisions
+            .iter()
+            .map(|r| &r.logits)
+            .chain(&self.spare)
+            .map(|l| l.capacity() * size_of::<f32>());
+        let lists =
+            self.before.1.capacity() * size_of::<u16>() + self.hypothesis.capacity() * size_of::<u32>();
+        size_of::<Self>() + tapes + small + old.sum::<usize>() + lists
+    }
+
+    fn delay(&self) -> usize {
+        self.model.config().delay
+    }
+
+    fn memory_size(&self) -> usize {
+        self.model.config().controller.as_ref().map_or(0, |controller| controller.memory)
+    }
+
+    fn open(&self) -> Result<()> {
+        if self.finished { Err(Error::Finished) } else { Ok(()) }
+    }
+
+    fn id(&self, word: &str) -> Result<u32> {
+        match word.len() {
+            0 => Err(Error::EmptyWord),
+            1..=LONGEST_WORD => Ok(self.model.vocabulary().id(word)),
+            bytes => Err(Error::LongWord { bytes, limit: LONGEST_WORD }),
+        }
+    }
+
+    fn probability(&self, position: usize) -> f32 {
+        let logits = self.logits.row(position + self.delay());
+        self.model.labels().probability(logits, self.labels.row(position)[0])
+    }
+
+    /// Runs `f`, which gives the last step that it took, and says how the labels changed.
+    fn change(&mut self, f: impl FnOnce(&mut Self) -> Option<Step>) -> Update {
+        let base = self.labels.base();
+        self.before.0 = base;
+        self.before.1.clear();
+        self.before.1.extend_from_slice(self.labels.rows(base..self.labels.len()));
+
+        let step = f(self);
+
+        let mut update = Update {
+            step: self.tokens.len(),
+            action: step.map(Step::action),
+            policy: step.and_then(|step| step.policy),
+            edits: smallvec::SmallVec::new(),
+            length: self.labels.len(),
+            committed: self.committed(),
+        };
+        for position in base..self.labels.len() {
+            let label = self.labels.row(position)[0];
+            let old = self.before.1.get(position - base).copied();
+            if old != Some(label) {
+                let name = |id| self.model.labels().get(id).clone();
+                let probability = self.probability(position);
+                update.edits.push(Edit { position, label: name(label), old: old.map(name), probability });
+            }
+        }
+        self.trim();
+        update
+    }
+
+    /// One step of Algorithm 1.
+    fn step(&mut self, id: u32) -> Step {
+        self.tokens.push(&[id]);
+        let step = with_scratch(|scratch| match self.mode {
+            Mode::Restart => {
+                self.logits.grow();
+                self.revise(scratch);
+                Step { revised: true, policy: None }
+            }
+            Mode::FirstPass => {
+                self.read(id, scratch);
+                Step::default()
+            }
+            Mode::TwoPass => {
+                self.read(id, scratch);
+                let policy = self.control(scratch);
+                let revised = decide(policy, self.threshold) == Action::Revise;
+                self.memory.grow();
+                if revised {
+                    self.revise(scratch);
+                } else {
+                    self.remember(1, scratch);
+                }
+                Step { revised, policy: Some(policy) }
+            }
+        });
+        if !step.revised {
+            self.relabel(self.tokens.len() - 1);
+        }
+        self.steps.push(&[step]);
+        self.floor = self.floor.max(self.tokens.len().saturating_sub(self.undo));
+        step
+    }
+
+    /// The first pass: a new processor state and its logits.
+    fn read(&mut self, id: u32, scratch: &mut Scratch) {
+        let Some(first) = self.model.first_pass() else { return };
+        first.processor.embed(id, scratch);
+        let (before, state) = self.states.grow();
+        let (_, logits) = self.logits.grow();
+        first.processor.step(&before[before.len() - state.len()..], state, logits, scratch);
+    }
+
+    /// The controller's step and the policy value.
+    fn control(&mut self, scratch: &mut Scratch) -> f32 {
+        let Some((first, revision)) = self.model.first_pass().and_then(|f| Some((f, f.revision.as_ref()?)))
+        else {
+            return 0.0;
+        };
+        let t = self.tokens.len();
+        let entries = revision.memory.size().min(t - 1);
+        let h = first.processor.top(self.states.row(t));
+        let memory = self.memory.rows(t - 1 - entries..t - 1);
+        let (before, state) = self.controls.grow();
+        let before = &before[before.len() - entries.max(1) * state.len()..];
+        revision.controller.step(h, memory, before, state, scratch);
+        revision.policy.value(scratch)
+    }
+
+    /// The second pass: all logits in the window anew, and the memory with them.
+    fn revise(&mut self, scratch: &mut Scratch) {
+        let Some(reviser) = self.model.reviser() else { return };
+        let (t, width) = (self.tokens.len(), self.model.labels().len());
+        let start = t.saturating_sub(self.window);
+        reviser.run(self.tokens.rows(start..t), scratch);
+        // The first d outputs of a delayed reviser belong to no word of its input; where the window has moved on they
+        // would overwrite labels of words that have left it.
+        let skip = if start == 0 { 0 } else { self.delay() };
+        let start = start + skip;
+
+        let mut old = self.spare.pop().unwrap_or_default();
+        old.clear();
+        old.extend_from_slice(self.logits.rows(start..t - 1));
+        self.revisions.push_back(Overwritten { step: t, start, logits: old });
+
+        let fresh = &scratch.logits[skip * width..(skip + t - start) * width];
+        self.logits.rows_mut(start..t).copy_from_slice(fresh);
+        self.relabel(start);
+        if self.mode == Mode::TwoPass {
+            self.remember(self.memory_size().min(t), scratch);
+        }
+    }
+
+    /// Writes the last `rows` entries of the memory from the states and logits of their steps.
+    fn remember(&mut self, rows: usize, scratch: &mut Scratch) {
+        let Some((first, revision)) = self.model.first_pass().and_then(|f| Some((f, f.revision.as_ref()?)))
+        else {
+            return;
+        };
+        let t = self.tokens.len();
+        scratch.h.clear();
+        for step in t - rows + 1..=t {
+            scratch.h.extend_from_slice(first.processor.top(self.states.row(step)));
+        }
+        let (logits, out) = (self.logits.rows(t - rows..t), self.memory.rows_mut(t - rows..t));
+        revision.memory.write(&revision.controller, logits, rows, out, scratch);
+    }
+
+    /// Gives the words of the steps from `start` on the best label of their logits.
+    fn relabel(&mut self, start: usize) {
+        let delay = self.delay();
+        for step in start.max(delay)..self.tokens.len() {
+            let label = self.model.labels().best(self.logits.row(step));
+            let word = step - delay;
+            if word < self.labels.len() {
+                self.labels.row_mut(word)[0] = label;
+            } else {
+                self.labels.push(&[label]);
+            }
+        }
+    }
+
+    /// Cuts the last `words` steps off the tapes and restores what revisions among them overwrote.
+    fn take_back(&mut self, words: usize) {
+        let t = self.tokens.len() - words;
+        let width = self.model.labels().len();
+        let mut changed = t;
+        while let Some(revision) = self.revisions.pop_back_if(|revision| revision.step > t) {
+            let end = t.min(revision.start + revision.logits.len() / width);
+            if revision.start < end {
+                let Range { start, end } = revision.start..end;
+                self.logits.rows_mut(start..end).copy_from_slice(&revision.logits[..(end - start) * width]);
+                changed = changed.min(start);
+            }
+            self.recycle(revision.logits);
+        }
+        self.tokens.truncate(t);
+        self.logits.truncate(t);
+        self.steps.truncate(t);
+        self.labels.truncate(t.saturating_sub(self.delay()));
+        if self.mode != Mode::Restart {
+            self.states.truncate(t + 1);
+        }
+        if self.mode == Mode::TwoPass {
+            self.controls.truncate(t + 1);
+            self.memory.truncate(t);
+        }
+        if changed < t {
+            self.relabel(changed);
+            if self.mode == Mode::TwoPass {
+                with_scratch(|scratch| self.remember(self.memory_size().min(t), scratch));
+            }
+        }
+    }
+
+    fn recycle(&mut self, buffer: Vec<f32>) {
+        if self.spare.len() < 2 {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Forgets what neither a revision nor undo can reach any more.
+    fn trim(&mut self) {
+        let words = self.window + self.undo;
+        if let Some(old) = self.tokens.excess(words) {
+            let base = self.tokens.base();
+            self.forgotten = digest(self.forgotten, self.tokens.rows(base..base + old));
+            self.tokens.forget(old);
+        }
+        self.logits.trim(words);
+        self.labels.trim(words);
+        self.steps.trim(words);
+        let steps = self.undo + self.memory_size() + 1;
+        self.states.trim(steps);
+        self.controls.trim(steps);
+        self.memory.trim(steps);
+        while let Some(revision) = self.revisions.pop_front_if(|revision| revision.step <= self.floor) {
+            self.recycle(revision.logits);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.tokens.clear();
+        self.states.clear();
+        self.controls.clear();
+        self.memory.clear();
+        self.logits.clear();
+        self.steps.clear();
+        self.labels.clear();
+        self.states.grow();
+        self.controls.grow();
+        while let Some(revision) = self.revisions.pop_back() {
+            self.recycle(revision.logits);
+        }
+        self.floor = 0;
+        self.forgotten = 0;
+    }
+}
+
+/// Digest of a list of ids, continued from the digest of the ids before them.
+fn digest(seed: u64, ids: &[u32]) -> u64 {
+    ids.iter().fold(seed, |digest, id| {
+        (digest ^ u64::from(*id)).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    })
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let labels: Vec<_> = self.labels();
+        f.debug_struct("Session")
+            .field("mode", &self.mode)
+            .field("words", &self.words())
+            .field("labels", &labels)
+            .finish_non_exhaustive()
+    }
+}

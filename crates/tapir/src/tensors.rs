@@ -1,0 +1,261 @@
+//! `model.safetensors`: named arrays of f32, f16 or int8 with a scale a row.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use half::f16;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+use crate::kernels::Matrix;
+use crate::{Bytes, Error, Result};
+
+/// What int8 tensors call the scales of their rows.
+const SCALE: &str = ".scale";
+
+/// The tensors of a model, read in place; nothing is allocated that the file does not hold.
+pub(crate) struct Tensors {
+    bytes: Bytes,
+    file: String,
+    entries: HashMap<String, Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    range: Range<usize>,
+}
+
+impl Tensors {
+    /// Reads the header and checks it against the length of the file.
+    pub(crate) fn new(bytes: Bytes, file: &str) -> Result<Self> {
+        let parsed = SafeTensors::deserialize(&bytes)
+            .map_err(|error| Error::invalid(file, format!("not a whole safetensors file: {error}")))?;
+        let mut entries = HashMap::new();
+        for (name, view) in parsed.iter() {
+            let start = view.data().as_ptr().addr() - bytes.as_ptr().addr();
+            let range = start..start + view.data().len();
+            entries
+                .insert(name.to_owned(), Entry { dtype: view.dtype(), shape: view.shape().to_vec(), range });
+        }
+        Ok(Self { file: file.to_owned(), entries, bytes })
+    }
+
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    pub(crate) fn shape(&self, name: &str) -> Result<&[usize]> {
+        Ok(&self.entry(name)?.shape)
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry> {
+        self.entries
+            .get(name)
+            .ok_or_else(|| Error::invalid(&self.file, format!("tensor `{name}` is missing")))
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<&Entry> {
+        let entry = self.entry(name)?;
+        if entry.shape == shape {
+            return Ok(entry);
+        }
+        let reason = format!("tensor `{name}` has shape {:?}, expected {shape:?}", entry.shape);
+        Err(Error::invalid(&self.file, reason))
+    }
+
+    fn unsupported(&self, name: &str, dtype: Dtype) -> Error {
+        Error::invalid(
+            &self.file,
+            format!("tensor `{name}` is {dtype:?}, expected F32, F16 or I8 with `{name}{SCALE}`"),
+        )
+    }
+
+    /// The values of a tensor as f32, whatever it is stored as. NaN and infinity are refused.
+    pub(crate) fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let entry = self.expect(name, shape)?;
+        let bytes = &self.bytes[entry.range.clone()];
+        let values: Vec<f32> = match entry.dtype {
+            Dtype::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
+            Dtype::F16 => bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect(),
+            Dtype::I8 => {
+                let scales = self.scales(name, shape)?;
+                let width = bytes.len() / scales.len().max(1);
+                let value = |(i, b): (usize, &u8)| f32::from(*b as i8) * scales[i / width.max(1)];
+                bytes.iter().enumerate().map(value).collect()
+            }
+            other => return Err(self.unsupported(name, other)),
+        };
+        self.finite(name, &values)?;
+        Ok(values)
+    }
+
+    fn scales(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let scale = format!("{name}{SCALE}");
+        let entry = self.expect(&scale, &shape[..1])?;
+        if entry.dtype != Dtype::F32 {
+            return Err(Error::invalid(
+                &self.file,
+                format!("tensor `{scale}` is {:?}, expected F32", entry.dtype),
+            ));
+        }
+        let values: Vec<f32> =
+            self.bytes[entry.range.clone()].as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        self.finite(&scale, &values)?;
+        Ok(values)
+    }
+
+    fn finite(&self, name: &str, values: &[f32]) -> Result<()> {
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(i) => {
+                Err(Error::invalid(&self.file, format!("tensor `{name}` holds {} at index {i}", values[i])))
+            }
+        }
+    }
+
+    /// A matrix `[outputs, inputs]`, packed; int8 stays int8.
+    pub(crate) fn matrix(&self, name: &str, outputs: usize, inputs: usize) -> Result<Matrix> {
+        let shape = [outputs, inputs];
+        let entry = self.expect(name, &shape)?;
+        if entry.dtype == Dtype::I8 {
+            let scales = self.scales(name, &shape)?;
+            return Ok(Matrix::from_int8(
+                bytemuck::cast_slice(&self.bytes[entry.range.clone()]),
+                &scales,
+                outputs,
+                inputs,
+            ));
+        }
+        Ok(Matrix::from_f32(&self.values(name, &shape)?, outputs, inputs))
+    }
+
+    /// A table of rows that stays in the file and is read row by row.
+    pub(crate) fn table(&self, name: &str, rows: usize, width: usize) -> Result<Table> {
+        let shape = [rows, width];
+        let entry = self.expect(name, &shape)?.clone();
+        let scales = match entry.dtype {
+            Dtype::F32 | Dtype::F16 => {
+                self.values(name, &shape)?; // refuses NaN
+                Vec::new()
+            }
+            Dtype::I8 => self.scales(name, &shape)?,
+            other => return Err(self.unsupported(name, other)),
+        };
+        Ok(Table { bytes: self.bytes.clone(), dtype: entry.dtype, start: entry.range.start, width, scales })
+    }
+
+    /// Every tensor as it is stored, to be written again.
+    pub(crate) fn copy(&self) -> TensorWriter {
+        let mut writer = TensorWriter::default();
+        for (name, entry) in &self.entries {
+            let bytes = self.bytes[entry.range.clone()].to_vec();
+            writer.0.insert(name.clone(), (entry.dtype, entry.shape.clone(), bytes));
+        }
+        writer
+    }
+}
+
+/// Rows of a table, read from where they are.
+pub(crate) struct Table {
+    bytes: Bytes,
+    dtype: Dtype,
+    start: usize,
+    width: usize,
+    scales: Vec<f32>,
+}
+
+impl Table {
+    /// Writes row `index` to `out`, [width].
+    pub(crate) fn read(&self, index: usize, out: &mut [f32]) {
+        let row = |size: usize| {
+            let start = self.start + index * self.width * size;
+            &self.bytes[start..start + self.width * size]
+        };
+        match self.dtype {
+            Dtype::F32 => row(4).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = f32::from_le_bytes(*b)),
+            Dtype::F16 => {
+                row(2).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = f16::from_le_bytes(*b).to_f32());
+            }
+            _ => row(1).iter().zip(out).for_each(|(b, o)| *o = f32::from(*b as i8) * self.scales[index]),
+        }
+    }
+}
+
+/// How the matrices of a model are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats.
+    F16,
+    /// 8-bit integers, a scale a row.
+    Int8,
+}
+
+/// Builds the bytes of a `model.safetensors`.
+///
+/// ```
+/// let mut writer = tapir::TensorWriter::default();
+/// writer.f32("policy.bias", &[1], &[0.5])?;
+/// assert!(writer.to_bytes()?.len() > 12);
+/// # Ok::<(), tapir::Error>(())
+/// ```
+#[derive(Default)]
+pub struct TensorWriter(BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>);
+
+impl TensorWriter {
+    /// Adds or replaces a tensor of f32 values.
+    pub fn f32(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<()> {
+        if shape.iter().product::<usize>() != values.len() {
+            let reason = format!("shape {shape:?} does not hold {} values", values.len());
+            return Err(Error::invalid(name, reason));
+        }
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.0.insert(name.to_owned(), (Dtype::F32, shape.to_vec(), bytes));
+        Ok(())
+    }
+
+    /// Stores matrices and tables of f32 at a lower precision; vectors (biases, norms) stay as they are.
+    pub(crate) fn lower(&mut self, precision: Precision) {
+        let matrices: Vec<String> = self
+            .0
+            .iter()
+            .filter(|(_, (dtype, shape, _))| *dtype == Dtype::F32 && shape.len() == 2 && shape[0] > 1)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in matrices {
+            let Some((_, shape, bytes)) = self.0.get(&name) else { continue };
+            let values: Vec<f32> = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let shape = shape.clone();
+            match precision {
+                Precision::F32 => {}
+                Precision::F16 => {
+                    let bytes = values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
+                    self.0.insert(name, (Dtype::F16, shape, bytes));
+                }
+                Precision::Int8 => {
+                    let (rows, scales) = crate::kernels::quantize_rows(&values, shape[0], shape[1]);
+                    let scale = scales.iter().flat_map(|v| v.to_le_bytes()).collect();
+                    self.0.insert(format!("{name}{SCALE}"), (Dtype::F32, vec![shape[0]], scale));
+                    self.0.insert(name, (Dtype::I8, shape, bytemuck::cast_slice(&rows).to_vec()));
+                }
+            }
+        }
+    }
+
+    /// The file's bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let error = |error| Error::invalid("model.safetensors", error);
+        let views: Result<Vec<_>, _> = self
+            .0
+            .iter()
+            .map(|(name, (dtype, shape, bytes))| Ok((name, TensorView::new(*dtype, shape.clone(), bytes)?)))
+            .collect();
+        safetensors::serialize(views.map_err(error)?, None).map_err(error)
+    }
+}
