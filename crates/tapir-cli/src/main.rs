@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 mod data;
 mod info;
+mod vectors;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
@@ -18,12 +19,15 @@ enum Command {
     #[command(subcommand)]
     Data(data::Data),
     Info(info::Info),
+    #[command(subcommand)]
+    Vectors(vectors::Vectors),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
         Command::Data(command) => command.run(),
         Command::Info(command) => command.run(),
+        Command::Vectors(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
