@@ -222,7 +222,7 @@ pub(crate) fn tensor(values: Vec<f32>, shape: [usize; 2], device: &Device) -> Te
 /// A tensor's values on the host.
 pub(crate) fn values(tensor: &Tensor<2>) -> Vec<f32> {
     // A float tensor of this crate is f32 throughout.
-    tensor.clone().into_data().into_vec().unwrap_or_default()
+    tensor.clone().into_data().try_into_vec().unwrap_or_default()
 }
 
 /// Rows of trained word vectors: pretrained where there is a vector, small random numbers elsewhere, zeros for padding.

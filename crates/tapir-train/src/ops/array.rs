@@ -1,20 +1,20 @@
 //! A matrix on the host.
 
 use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
 use burn::backend::ops::FloatTensorOps;
-use burn::backend::tensor::FloatTensor;
 use burn::tensor::TensorData;
 
 /// Rows of f32, contiguous. Cloning shares them.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
-    tensor: FloatTensor<Flex>,
+    tensor: FlexTensor,
     rows: usize,
     cols: usize,
 }
 
-impl From<FloatTensor<Flex>> for Array {
-    fn from(tensor: FloatTensor<Flex>) -> Self {
+impl From<FlexTensor> for Array {
+    fn from(tensor: FlexTensor) -> Self {
         let contiguous = tensor.is_contiguous() && tensor.layout().start_offset() == 0;
         let tensor = if contiguous { tensor } else { tensor.to_contiguous() };
         let shape = tensor.layout().shape();
@@ -23,7 +23,7 @@ impl From<FloatTensor<Flex>> for Array {
     }
 }
 
-impl From<Array> for FloatTensor<Flex> {
+impl From<Array> for FlexTensor {
     fn from(array: Array) -> Self {
         array.tensor
     }
@@ -31,7 +31,7 @@ impl From<Array> for FloatTensor<Flex> {
 
 impl Array {
     pub(crate) fn new(data: Vec<f32>, rows: usize, cols: usize) -> Self {
-        Self { tensor: FloatTensor::<Flex>::from_data(TensorData::new(data, [rows, cols])), rows, cols }
+        Self { tensor: FlexTensor::from_data(TensorData::new(data, [rows, cols])), rows, cols }
     }
 
     pub(crate) fn zeros(rows: usize, cols: usize) -> Self {

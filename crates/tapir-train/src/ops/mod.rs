@@ -59,12 +59,12 @@ fn run<const N: usize>(f: impl Function<N>, inputs: [FloatTensor<Flex>; N]) -> F
 }
 
 /// Runs a function as a node of the graph.
-fn record<F: Function<N>, C: CheckpointStrategy, const N: usize>(
-    f: F,
+fn record<C: CheckpointStrategy, const N: usize>(
+    f: impl Function<N>,
     inputs: [FloatTensor<Autodiff<Flex, C>>; N],
 ) -> FloatTensor<Autodiff<Flex, C>> {
     let nodes = inputs.each_ref().map(|input| input.node());
-    let arrays = inputs.map(|input| Array::from(input.primitive));
+    let arrays = inputs.map(|input| Array::from(input.into_primitive()));
     let (output, saved) = f.forward(arrays);
     match Fused(f).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prep) => prep.finish(saved, output.into()),
@@ -111,7 +111,7 @@ trait Fusions: Backend {
 
 /// Both the plain backend and the recording one call the same functions.
 macro_rules! fusions {
-    ($run:ident) => {
+    ($run:path) => {
         fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self> {
             $run(lstm::Lstm { steps }, [gates, state])
         }
@@ -170,7 +170,7 @@ impl Fusions for Flex {
 }
 
 impl<C: CheckpointStrategy> Fusions for Autodiff<Flex, C> {
-    fusions!(record);
+    fusions!(record::<C, _>);
 }
 
 /// An LSTM over time-major rows: gates [steps × batch, 4H] (of the inputs, bias included), state [H, 4H] to h
