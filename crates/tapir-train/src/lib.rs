@@ -13,6 +13,8 @@ mod controller;
 mod dropout;
 mod error;
 mod evaluate;
+#[doc(hidden)]
+pub mod forward;
 mod input;
 mod memory;
 mod metrics;
