@@ -3,7 +3,9 @@
 use clap::{Parser, Subcommand};
 
 mod data;
+mod import;
 mod info;
+mod quantize;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
@@ -17,13 +19,17 @@ struct Cli {
 enum Command {
     #[command(subcommand)]
     Data(data::Data),
+    Import(import::Import),
     Info(info::Info),
+    Quantize(quantize::Quantize),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
         Command::Data(command) => command.run(),
+        Command::Import(command) => command.run(),
         Command::Info(command) => command.run(),
+        Command::Quantize(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
@@ -32,4 +38,15 @@ fn main() -> std::process::ExitCode {
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a model directory; over an existing one only when forced.
+fn write_model(parts: &tapir::Parts, out: &std::path::Path, force: bool) -> anyhow::Result<()> {
+    use anyhow::Context;
+    if force {
+        parts.replace(out)?;
+    } else {
+        parts.save(out).context("nothing was written (--force writes over it)")?;
+    }
+    Ok(())
 }
