@@ -90,7 +90,7 @@ fn race<const N: usize>(repetitions: usize, mut contestants: [&mut dyn FnMut(); 
     }
     times.map(|mut times| {
         times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
+        times[if std::env::var_os("KBMIN").is_some() { 0 } else { times.len() / 2 }]
     })
 }
 

@@ -50,7 +50,7 @@ impl Simd for Avx2 {
 
     // 16 registers: up to 12 sums of eight lanes, and what is multiplied.
     const PANELS: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
-    const PANELS_INT8: [usize; MOST_ROWS] = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0];
+    const PANELS_INT8: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> Self::F32 {

@@ -102,7 +102,9 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
             let end = lines.min(from + BLOCK);
             let mut exact = [[s.zero_i32(); P]; R];
             for line in from..end {
-                turn.prefetch(s, next, P, lines, line);
+                if R > 1 {
+                    turn.prefetch(s, next, P, lines, line);
+                }
                 for pair in 0..2 {
                     // SAFETY: line < lines, p < P and r < R; the slices above are P * lines cache lines, which
                     // hold two rows of 32 bytes, and R * stride numbers long, which is four to the line.

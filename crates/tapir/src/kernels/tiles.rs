@@ -20,8 +20,10 @@ impl Turn {
     #[inline(always)]
     pub(super) fn prefetch<S: Simd, L>(self, s: S, next: *const L, width: usize, lines: usize, k: usize) {
         let each = width * lines / STREAMS;
+        // A division for each line would take longer than the line.
+        let (start, share) = (width * lines * self.block / self.blocks, 65_536 / self.blocks);
         for p in 0..width {
-            let line = ((self.block * lines + k) * width + p) / self.blocks;
+            let line = start + ((k * width + p).wrapping_mul(share) >> 16);
             s.prefetch(next.wrapping_add(line % STREAMS * each + line / STREAMS).cast());
         }
     }
