@@ -9,24 +9,45 @@ pub(super) struct Turn {
     pub(super) blocks: usize,
 }
 
-/// How many places memory is asked for in turn: each is a stream to the hardware's own prefetching.
-const STREAMS: usize = 4;
+/// Cache lines of a panel that are multiplied between two looks ahead. Each look asks for as many lines, in as many
+/// places, because each place is one more stream to the hardware's own prefetching.
+pub(super) const CHUNK: usize = 4;
 
 impl Turn {
-    /// Ask for this tile's share of the panels that come next, while it multiplies line `k` of its own panels, of
-    /// which there are `width` with `lines` cache lines each.
+    /// Ask for this tile's share of the panels that come next, while it multiplies a chunk of its own panels.
     ///
-    /// Memory would be idle otherwise while rows are computed with weights that are in the cache.
+    /// `next` is where they begin, `lines` how many cache lines they have in all. Memory would be idle otherwise
+    /// while rows are computed with weights that are in the cache.
     #[inline(always)]
-    pub(super) fn prefetch<S: Simd, L>(self, s: S, next: *const L, width: usize, lines: usize, k: usize) {
-        let each = width * lines / STREAMS;
-        // A division for each line would take longer than the line.
-        let (start, share) = (width * lines * self.block / self.blocks, 65_536 / self.blocks);
-        for p in 0..width {
-            let line = start + ((k * width + p).wrapping_mul(share) >> 16);
-            s.prefetch(next.wrapping_add(line % STREAMS * each + line / STREAMS).cast());
+    pub(super) fn look_ahead<S: Simd, L, const P: usize>(
+        self,
+        s: S,
+        next: *const L,
+        lines: usize,
+        chunk: usize,
+    ) {
+        if self.blocks > 1 && chunk % self.blocks != self.block {
+            return;
+        }
+        for place in 0..CHUNK {
+            for p in 0..P {
+                s.prefetch(next.wrapping_add(lines / CHUNK * place + chunk * P + p).cast());
+            }
         }
     }
+}
+
+/// The blocks of rows that are taken at once: as few as possible, all of about the same size.
+#[inline(always)]
+pub(super) fn blocks(rows: usize, panels: &[usize; MOST_ROWS]) -> usize {
+    let most = panels.iter().take_while(|panels| **panels > 0).count();
+    rows.div_ceil(most)
+}
+
+/// The first row of a block, and the one after its last.
+#[inline(always)]
+pub(super) fn bounds(rows: usize, block: usize, blocks: usize) -> (usize, usize) {
+    (block * rows / blocks, (block + 1) * rows / blocks)
 }
 
 /// A product that is computed tile by tile.
@@ -46,14 +67,7 @@ pub(super) trait Tiles<S: Simd> {
         if rows == 0 {
             return;
         }
-        let most = const {
-            let mut most = 0;
-            while most < MOST_ROWS && Self::PANELS[most] > 0 {
-                most += 1;
-            }
-            most
-        };
-        let blocks = rows.div_ceil(most);
+        let blocks = blocks(rows, &Self::PANELS);
         let mut width = Self::PANELS[rows.div_ceil(blocks) - 1];
         let mut panel = 0;
         while panel < panels {
@@ -62,7 +76,7 @@ pub(super) trait Tiles<S: Simd> {
             }
             for block in 0..blocks {
                 let turn = Turn { block, blocks };
-                let (row, end) = (block * rows / blocks, (block + 1) * rows / blocks);
+                let (row, end) = bounds(rows, block, blocks);
                 match end - row {
                     1 => self.wide::<1>(s, row, panel, width, turn),
                     2 => self.wide::<2>(s, row, panel, width, turn),
