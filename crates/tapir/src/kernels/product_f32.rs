@@ -3,7 +3,7 @@
 use super::isa::Kernel;
 use super::lines::LineF32;
 use super::simd::{LANES, MOST_ROWS, Simd};
-use super::tiles::{CHUNK, Tiles, Turn, blocks, bounds};
+use super::tiles::{Ahead, CHUNK, Tiles, Turn, blocks, bounds};
 
 /// y[r] = W x[r] + bias.
 pub(super) struct ProductF32<'a> {
@@ -66,13 +66,13 @@ impl<S: Simd> Tiles<S> for ProductF32<'_> {
         let weights = self.weights[panel * inputs..(panel + P) * inputs].as_ptr();
         let x = if self.rows > 1 { &*self.packed } else { self.x };
         let x = x[row * inputs..(row + R) * inputs].as_ptr();
-        let next = weights.wrapping_add(P * inputs);
+        let mut ahead = Ahead::new(turn, weights.wrapping_add(P * inputs), P * inputs);
         let mut sums = [[s.splat(0.0); P]; R];
         let mut k = 0;
         while k < inputs {
             // One row reads several panels at once, which keeps memory busy by itself.
             if R > 1 {
-                turn.look_ahead::<S, LineF32, P>(s, next, P * inputs, k / CHUNK);
+                ahead.look::<S, P>(s);
             }
             let end = inputs.min(k + CHUNK);
             while k < end {

@@ -4,7 +4,7 @@ use super::isa::Kernel;
 use super::lines::LineInt8;
 use super::product_f32::{interleave, write};
 use super::simd::{LANES, MOST_ROWS, Simd};
-use super::tiles::{CHUNK, Tiles, Turn, blocks};
+use super::tiles::{Ahead, CHUNK, Tiles, Turn, blocks};
 
 /// Inputs of a cache line of weights; rows of activations are padded to it with zeros.
 pub(super) const INPUTS: usize = 4;
@@ -104,7 +104,7 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
         let weights = self.weights[panel * lines..(panel + P) * lines].as_ptr();
         let x = if self.rows > 1 { &*self.packed } else { &*self.quantized };
         let x = x[row * lines * PAIRS..(row + R) * lines * PAIRS].as_ptr();
-        let next = weights.wrapping_add(P * lines);
+        let mut ahead = Ahead::new(turn, weights.wrapping_add(P * lines), P * lines);
         let mut sums = [[s.splat(0.0); P]; R];
         let mut from = 0;
         while from < lines {
@@ -112,7 +112,7 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
             let mut exact = [[s.zero_i32(); P]; R];
             for line in from..end {
                 if R > 1 && line % CHUNK == 0 {
-                    turn.look_ahead::<S, LineInt8, P>(s, next, P * lines, line / CHUNK);
+                    ahead.look::<S, P>(s);
                 }
                 for pair in 0..PAIRS {
                     // SAFETY: line < lines, p < P and r < R; the slices above are P * lines cache lines, which

@@ -13,27 +13,41 @@ pub(super) struct Turn {
 /// places, because each place is one more stream to the hardware's own prefetching.
 pub(super) const CHUNK: usize = 4;
 
-impl Turn {
-    /// Ask for this tile's share of the panels that come next, while it multiplies a chunk of its own panels.
-    ///
-    /// `next` is where they begin, `lines` how many cache lines they have in all. Memory would be idle otherwise
-    /// while rows are computed with weights that are in the cache.
+/// What a tile asks memory for while it computes: its share of the panels that come next.
+///
+/// Memory would be idle otherwise while rows are computed with weights that are in the cache.
+pub(super) struct Ahead<L> {
+    next: *const L,
+    /// Lines from one place to the next.
+    apart: usize,
+    /// The line of each place to ask for.
+    line: usize,
+    /// Chunks to let pass before that, as the other tiles over these panels have their shares.
+    wait: usize,
+    blocks: usize,
+}
+
+impl<L> Ahead<L> {
+    /// The share of the `lines` cache lines from `next` on.
     #[inline(always)]
-    pub(super) fn look_ahead<S: Simd, L, const P: usize>(
-        self,
-        s: S,
-        next: *const L,
-        lines: usize,
-        chunk: usize,
-    ) {
-        if self.blocks > 1 && chunk % self.blocks != self.block {
-            return;
-        }
-        for place in 0..CHUNK {
-            for p in 0..P {
-                s.prefetch(next.wrapping_add(lines / CHUNK * place + chunk * P + p).cast());
+    pub(super) fn new(turn: Turn, next: *const L, lines: usize) -> Self {
+        let apart = lines / CHUNK;
+        Self { next, apart, line: apart * turn.block / turn.blocks, wait: 0, blocks: turn.blocks }
+    }
+
+    /// Before each chunk of the tile's own `P` panels.
+    #[inline(always)]
+    pub(super) fn look<S: Simd, const P: usize>(&mut self, s: S) {
+        if self.wait == 0 {
+            self.wait = self.blocks;
+            for place in 0..CHUNK {
+                for p in 0..P {
+                    s.prefetch(self.next.wrapping_add(self.apart * place + self.line + p).cast());
+                }
             }
+            self.line += P;
         }
+        self.wait -= 1;
     }
 }
 
