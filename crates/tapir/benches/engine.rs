@@ -145,16 +145,18 @@ fn many(name: &str, model: &Model, sessions: usize) {
         });
         ((sessions * words) as f64 / start.elapsed().as_secs_f64(), bytes / sessions)
     };
-    let mut speeds = [[0.0; 5]; 2];
+    let mut speeds = [const { Vec::new() }; 2];
     let mut bytes = 0;
-    for repetition in 0..5 {
-        for threads in 1..=2 {
-            (speeds[threads - 1][repetition], bytes) = round(threads);
+    for _ in 0..5 {
+        for (threads, speeds) in (1..).zip(&mut speeds) {
+            let (speed, each) = round(threads);
+            speeds.push(speed);
+            bytes = each;
         }
     }
     let [one, two] = speeds.map(|mut speeds| {
         speeds.sort_by(f64::total_cmp);
-        speeds[2]
+        speeds[speeds.len() / 2]
     });
     println!("{name}: {sessions} sessions share one model, {words} words each, every word WRITE");
     println!("  words a second, 1 thread, 2       {one:>6.0}, {two:.0}");
