@@ -2,9 +2,17 @@
 
 use clap::{Parser, Subcommand};
 
+mod actions;
 mod data;
+mod import;
 mod info;
+mod quantize;
+mod train;
 mod vectors;
+
+/// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
@@ -16,17 +24,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Actions(actions::Actions),
     #[command(subcommand)]
     Data(data::Data),
+    Import(import::Import),
     Info(info::Info),
+    Quantize(quantize::Quantize),
+    Train(train::Train),
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        Command::Actions(command) => command.run(),
         Command::Data(command) => command.run(),
+        Command::Import(command) => command.run(),
         Command::Info(command) => command.run(),
+        Command::Quantize(command) => command.run(),
+        Command::Train(command) => command.run(),
         Command::Vectors(command) => command.run(),
     };
     match result {
@@ -36,4 +52,15 @@ fn main() -> std::process::ExitCode {
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a model directory; over an existing one only when forced.
+fn write_model(parts: &tapir::Parts, out: &std::path::Path, force: bool) -> anyhow::Result<()> {
+    use anyhow::Context;
+    if force {
+        parts.replace(out)?;
+    } else {
+        parts.save(out).context("nothing was written (--force writes over it)")?;
+    }
+    Ok(())
 }

@@ -17,7 +17,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The same model with its f32 matrices stored at another precision.
+    /// The same model with its matrices stored at another precision.
     ///
     /// ```
     /// # let parts = tapir::doctest::parts();
@@ -26,8 +26,7 @@ impl Parts {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn quantize(&self, precision: Precision) -> Result<Self> {
-        let mut writer = Tensors::new(self.weights.clone(), "model.safetensors")?.copy();
-        writer.lower(precision);
+        let writer = Tensors::new(self.weights.clone(), "model.safetensors")?.convert(precision)?;
         Ok(Self { weights: writer.to_bytes()?.into(), ..self.clone() })
     }
 
@@ -56,5 +55,14 @@ impl Parts {
     /// Loads the model: checks every part against the others and packs the weights.
     pub fn load(self) -> Result<Model> {
         Model::from_parts(self)
+    }
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts")
+            .field("config", &self.config)
+            .field("weights", &self.weights)
+            .finish_non_exhaustive()
     }
 }

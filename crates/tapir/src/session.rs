@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::model::{Scratch, decide, with_scratch};
 use crate::tape::Tape;
@@ -80,8 +81,8 @@ pub struct Session {
     /// Digest of the ids that the token tape has forgotten.
     forgotten: u64,
     finished: bool,
-    /// Labels before the current call, from position `.0` on.
-    before: (usize, Vec<u16>),
+    /// The labels before the current call.
+    before: Vec<u16>,
     /// Ids of a hypothesis, while it is compared.
     hypothesis: Vec<u32>,
 }
@@ -132,7 +133,7 @@ impl Session {
             floor: 0,
             forgotten: 0,
             finished: false,
-            before: (0, Vec::new()),
+            before: Vec::new(),
             hypothesis: Vec::new(),
             model,
         };
@@ -408,8 +409,7 @@ impl Session {
             .map(|r| &r.logits)
             .chain(&self.spare)
             .map(|l| l.capacity() * size_of::<f32>());
-        let lists =
-            self.before.1.capacity() * size_of::<u16>() + self.hypothesis.capacity() * size_of::<u32>();
+        let lists = self.before.capacity() * size_of::<u16>() + self.hypothesis.capacity() * size_of::<u32>();
         size_of::<Self>() + tapes + small + old.sum::<usize>() + lists
     }
 
@@ -441,29 +441,27 @@ impl Session {
     /// Runs `f`, which gives the last step that it took, and says how the labels changed.
     fn change(&mut self, f: impl FnOnce(&mut Self) -> Option<Step>) -> Update {
         let base = self.labels.base();
-        self.before.0 = base;
-        self.before.1.clear();
-        self.before.1.extend_from_slice(self.labels.rows(base..self.labels.len()));
+        self.before.clear();
+        self.before.extend_from_slice(self.labels.rows(base..self.labels.len()));
 
         let step = f(self);
 
-        let mut update = Update {
+        let name = |id: &u16| self.model.labels().get(*id).clone();
+        let labels = self.labels.rows(base..self.labels.len()).iter().enumerate();
+        let changed = labels.filter(|(i, label)| self.before.get(*i) != Some(label));
+        let mut edits = SmallVec::with_capacity(changed.clone().count());
+        edits.extend(changed.map(|(i, label)| {
+            let (position, old) = (base + i, self.before.get(i).map(name));
+            Edit { position, label: name(label), old, probability: self.probability(position) }
+        }));
+        let update = Update {
             step: self.tokens.len(),
             action: step.map(Step::action),
             policy: step.and_then(|step| step.policy),
-            edits: smallvec::SmallVec::new(),
+            edits,
             length: self.labels.len(),
             committed: self.committed(),
         };
-        for position in base..self.labels.len() {
-            let label = self.labels.row(position)[0];
-            let old = self.before.1.get(position - base).copied();
-            if old != Some(label) {
-                let name = |id| self.model.labels().get(id).clone();
-                let probability = self.probability(position);
-                update.edits.push(Edit { position, label: name(label), old: old.map(name), probability });
-            }
-        }
         self.trim();
         update
     }
@@ -621,16 +619,16 @@ impl Session {
 
     /// Forgets what neither a revision nor undo can reach any more.
     fn trim(&mut self) {
-        let words = self.window + self.undo;
+        let words = self.window.saturating_add(self.undo);
         if let Some(old) = self.tokens.excess(words) {
             let base = self.tokens.base();
             self.forgotten = digest(self.forgotten, self.tokens.rows(base..base + old));
             self.tokens.forget(old);
+            self.logits.forget(old);
+            self.labels.forget(old);
+            self.steps.forget(old);
         }
-        self.logits.trim(words);
-        self.labels.trim(words);
-        self.steps.trim(words);
-        let steps = self.undo + self.memory_size() + 1;
+        let steps = self.undo.saturating_add(self.memory_size() + 1);
         self.states.trim(steps);
         self.controls.trim(steps);
         self.memory.trim(steps);

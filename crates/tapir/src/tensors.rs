@@ -149,14 +149,16 @@ impl Tensors {
         Ok(Table { bytes: self.bytes.clone(), dtype: entry.dtype, start: entry.range.start, width, scales })
     }
 
-    /// Every tensor as it is stored, to be written again.
-    pub(crate) fn copy(&self) -> TensorWriter {
+    /// All tensors, with their matrices and tables stored at the given precision; vectors (biases, norms) are f32.
+    pub(crate) fn convert(&self, precision: Precision) -> Result<TensorWriter> {
         let mut writer = TensorWriter::default();
         for (name, entry) in &self.entries {
-            let bytes = self.bytes[entry.range.clone()].to_vec();
-            writer.0.insert(name.clone(), (entry.dtype, entry.shape.clone(), bytes));
+            let scales = name.strip_suffix(SCALE).is_some_and(|matrix| self.entries.contains_key(matrix));
+            if !scales {
+                writer.store(name, &entry.shape, &self.values(name, &entry.shape)?, precision)?;
+            }
         }
-        writer
+        Ok(writer)
     }
 }
 
@@ -220,32 +222,25 @@ impl TensorWriter {
         Ok(())
     }
 
-    /// Stores matrices and tables of f32 at a lower precision; vectors (biases, norms) stay as they are.
-    pub(crate) fn lower(&mut self, precision: Precision) {
-        let matrices: Vec<String> = self
-            .0
-            .iter()
-            .filter(|(_, (dtype, shape, _))| *dtype == Dtype::F32 && shape.len() == 2 && shape[0] > 1)
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in matrices {
-            let Some((_, shape, bytes)) = self.0.get(&name) else { continue };
-            let values: Vec<f32> = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-            let shape = shape.clone();
-            match precision {
-                Precision::F32 => {}
-                Precision::F16 => {
-                    let bytes = values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
-                    self.0.insert(name, (Dtype::F16, shape, bytes));
-                }
-                Precision::Int8 => {
-                    let (rows, scales) = crate::kernels::quantize_rows(&values, shape[0], shape[1]);
-                    let scale = scales.iter().flat_map(|v| v.to_le_bytes()).collect();
-                    self.0.insert(format!("{name}{SCALE}"), (Dtype::F32, vec![shape[0]], scale));
-                    self.0.insert(name, (Dtype::I8, shape, bytemuck::cast_slice(&rows).to_vec()));
-                }
+    /// Adds or replaces a tensor; a matrix or table is stored at the given precision, a vector as f32.
+    fn store(&mut self, name: &str, shape: &[usize], values: &[f32], precision: Precision) -> Result<()> {
+        let &[rows, width] = shape else { return self.f32(name, shape, values) };
+        match precision {
+            Precision::F16 if rows > 1 => {
+                let bytes = values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
+                self.0.insert(name.to_owned(), (Dtype::F16, shape.to_vec(), bytes));
             }
+            Precision::Int8 if rows > 1 => {
+                let (quantized, scales) = crate::kernels::quantize_rows(values, rows, width);
+                self.f32(&format!("{name}{SCALE}"), &[rows], &scales)?;
+                self.0.insert(
+                    name.to_owned(),
+                    (Dtype::I8, shape.to_vec(), bytemuck::cast_slice(&quantized).to_vec()),
+                );
+            }
+            _ => self.f32(name, shape, values)?,
         }
+        Ok(())
     }
 
     /// The file's bytes.

@@ -1,0 +1,268 @@
+//! Damaged, lying and impossible models and words: each is an error that names what is wrong; nothing panics.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use tapir::{Bytes, Error, ImportOptions, Labels, Mode, Model, Parts, Precision, TensorWriter, Vocabulary};
+
+/// A model directory to damage.
+fn saved() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let model = dir.path().join("model");
+    tapir::doctest::parts().save(&model).unwrap();
+    (dir, model)
+}
+
+fn message(model: &Path) -> String {
+    Model::open(model).expect_err("the model should be refused").to_string()
+}
+
+/// The message names the file and says all of `parts`.
+fn assert_says(model: &Path, file: &str, parts: &[&str]) {
+    let message = message(model);
+    for part in parts.iter().chain([&file]) {
+        assert!(message.contains(part), "`{message}` does not say `{part}`");
+    }
+}
+
+#[test]
+fn missing_files_are_named() {
+    for file in ["config.json", "labels.txt", "vocab.txt", "model.safetensors"] {
+        let (_dir, model) = saved();
+        fs::remove_file(model.join(file)).unwrap();
+        assert_says(&model, file, &["No such file"]);
+    }
+    assert_says(Path::new("no/such/model"), "no/such/model", &["no such directory", "config.json"]);
+    let (_dir, model) = saved();
+    assert_says(&model.join("labels.txt"), "labels.txt", &["not a directory"]);
+}
+
+#[test]
+fn configurations_that_cannot_be_are_refused() {
+    for (from, to, says) in [
+        ("\"version\": 1", "\"version\": 2", "version 2"),
+        ("\"version\": 1", "\"version\": \"one\"", "invalid type"),
+        ("\"version\": 1,", "", "no `version`"),
+        ("\"heads\": 2", "\"heads\": 3", "must divide"),
+        ("\"heads\": 2", "\"heads\": 0", "`reviser.heads` is 0"),
+        ("\"layers\": 1", "\"layers\": 99999999999", "99999999999"),
+        ("\"threshold\": 0.5", "\"threshold\": 1.5", "`threshold` is 1.5"),
+        ("\"delay\": 0", "\"delay\": 4000", "`max_length`"),
+        ("\"delay\": 0", "\"delay\": 0, \"colour\": 1", "colour"),
+        ("\"embedding_dim\": 8", "\"embedding_dim\": 9", "expected"),
+        ("\"hidden\": 8", "\"hidden\": 4096", "expected"),
+        ("{", "", "line 2"),
+    ] {
+        let (_dir, model) = saved();
+        let json = fs::read_to_string(model.join("config.json")).unwrap();
+        assert!(json.contains(from), "{from}");
+        fs::write(model.join("config.json"), json.replacen(from, to, 1)).unwrap();
+        let message = message(&model);
+        assert!(message.contains(says), "{from} -> {to}: {message}");
+    }
+}
+
+#[test]
+fn label_and_word_lists_must_fit_the_weights() {
+    let (_dir, model) = saved();
+    fs::write(model.join("labels.txt"), "O\nB-artist\n").unwrap();
+    assert_says(&model, "model.safetensors", &["processor.output.weight", "[4, 8]", "expected [2, 8]"]);
+
+    let (_dir, model) = saved();
+    fs::write(model.join("vocab.txt"), "<pad>\n<unk>\n<null>\nplay\n").unwrap();
+    assert_says(&model, "model.safetensors", &["embedding", "expected [4, 8]"]);
+
+    let (_dir, model) = saved();
+    fs::write(model.join("labels.txt"), [0xff, 0xfe, b'\n']).unwrap();
+    assert_says(&model, "labels.txt", &["UTF-8"]);
+}
+
+#[test]
+fn weights_that_are_not_whole_are_refused() {
+    let (_dir, model) = saved();
+    let path = model.join("model.safetensors");
+    let whole = fs::read(&path).unwrap();
+    let header = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let mut cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("seven bytes", whole[..7].to_vec()),
+        ("no data", whole[..8 + header].to_vec()),
+        ("half the data", whole[..8 + header + (whole.len() - header) / 2].to_vec()),
+        ("a byte too many", [&whole[..], &[0]].concat()),
+    ];
+    for length in [u64::MAX, 1 << 62, 1 << 40, 99_999_999, 0, 1] {
+        let mut lying = whole.clone();
+        lying[..8].copy_from_slice(&length.to_le_bytes());
+        cases.push(("a header of a length that is not there", lying));
+    }
+    for (from, to) in [("[8,16]", "[9,16]"), ("[8,16]", "[99999999999,99999999999]"), ("\"F32\"", "\"F64\"")]
+    {
+        let text = String::from_utf8(whole[8..8 + header].to_vec()).unwrap();
+        assert!(text.contains(from), "{text}");
+        let text = text.replacen(from, to, 1);
+        let bytes = [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &whole[8 + header..]].concat();
+        cases.push(("a lying shape or type", bytes));
+    }
+    for (what, bytes) in cases {
+        fs::write(&path, bytes).unwrap();
+        let message = message(&model);
+        assert!(message.contains("model.safetensors"), "{what}: {message}");
+    }
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_says(&model, "model.safetensors", &["is a directory"]);
+}
+
+#[test]
+fn weights_that_are_not_numbers_are_refused() {
+    for bad in [f32::NAN, f32::INFINITY] {
+        for precision in [Precision::F32, Precision::Int8] {
+            let parts = tapir::doctest::parts().quantize(precision).unwrap();
+            let mut bytes = parts.weights.to_vec();
+            let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+            let at = 8 + header; // the first value of the first tensor, which is f32 at every precision: vectors are
+            bytes[at..at + 4].copy_from_slice(&bad.to_le_bytes());
+            let error = Parts { weights: bytes.into(), ..parts }.load().unwrap_err().to_string();
+            assert!(error.contains("holds") && error.contains("tensor `"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn tensors_must_be_of_a_known_type_with_their_scales() {
+    let parts = tapir::doctest::parts().quantize(Precision::Int8).unwrap();
+    let bytes = parts.weights.to_vec();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let text = String::from_utf8(bytes[8..8 + header].to_vec()).unwrap();
+    let text = text.replacen("memory.phi.weight.scale", "memory.phi.weight.scala", 1);
+    let bytes = [&bytes[..8], text.as_bytes(), &bytes[8 + header..]].concat();
+    let error = Parts { weights: bytes.into(), ..parts }.load().unwrap_err().to_string();
+    assert!(error.contains("`memory.phi.weight.scale` is missing"), "{error}");
+}
+
+#[test]
+fn words_that_cannot_be_are_refused_and_change_nothing() {
+    let model = Model::from_parts(tapir::doctest::parts()).unwrap();
+    let mut session = model.session();
+    session.push("play").unwrap();
+    let labels = session.labels();
+    assert!(matches!(session.push(""), Err(Error::EmptyWord)));
+    let megabyte = "x".repeat(1 << 20);
+    assert!(matches!(session.push(&megabyte), Err(Error::LongWord { bytes: 1_048_576, limit: 4096 })));
+    assert!(matches!(session.update(["play", "some", ""]), Err(Error::EmptyWord)));
+    assert!(matches!(session.update(["some", &megabyte]), Err(Error::LongWord { .. })));
+    assert!(matches!(session.push_id(9), Err(Error::UnknownId { id: 9, ids: 9 })));
+    let error = session.revoke(5).unwrap_err();
+    assert!(matches!(error, Error::Undo { asked: 5, available: 1 }), "{error}");
+    assert!(matches!(session.revoke(usize::MAX), Err(Error::Undo { .. })));
+    assert_eq!((session.words(), session.labels()), (1, labels));
+    session.push("\u{0}\u{200d}🎷 not one word\n").unwrap();
+    session.finish().unwrap();
+    for error in [
+        session.push("x").err(),
+        session.revoke(0).err(),
+        session.finish().err(),
+        session.update(["x"]).err(),
+    ] {
+        assert!(matches!(error, Some(Error::Finished)));
+    }
+}
+
+#[test]
+fn settings_are_clamped_and_missing_parts_named() {
+    let mut parts = tapir::doctest::parts();
+    let model = parts.clone().load().unwrap();
+    for threshold in [-1.0, 2.0, f32::NAN, f32::INFINITY] {
+        let mut session = model.session().threshold(threshold).window(0).undo(usize::MAX);
+        (0..300).for_each(|_| _ = session.push("play").unwrap());
+        session.window(usize::MAX).push("play").unwrap();
+    }
+    parts.config.controller = None;
+    let error = parts.clone().load().unwrap().session().mode(Mode::TwoPass).unwrap_err();
+    assert!(error.to_string().contains("needs a controller"), "{error}");
+    parts.config.reviser = None;
+    let error = parts.clone().load().unwrap().session().mode(Mode::Restart).unwrap_err();
+    assert!(error.to_string().contains("needs a reviser"), "{error}");
+    parts.config.processor = None;
+    assert!(parts.load().unwrap_err().to_string().contains("nothing to run"));
+}
+
+#[test]
+fn saving_never_writes_over_a_model_unasked() {
+    let (dir, model) = saved();
+    let before = fs::read(model.join("model.safetensors")).unwrap();
+    let small = tapir::doctest::parts().quantize(Precision::Int8).unwrap();
+    let error = small.save(&model).unwrap_err().to_string();
+    assert!(error.contains("exists already"), "{error}");
+    assert_eq!(fs::read(model.join("model.safetensors")).unwrap(), before);
+    small.replace(&model).unwrap();
+    assert_eq!(fs::read(model.join("model.safetensors")).unwrap(), *small.weights);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+    let error = small.save(model.join("labels.txt").join("model")).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+}
+
+#[test]
+fn imports_say_what_does_not_fit() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parity/trf_base.safetensors");
+    let state = Bytes::open(Path::new(path)).unwrap();
+    let options = ImportOptions { prefix: "param.".into(), heads: 2, ..ImportOptions::default() };
+    let error = |options: &ImportOptions, labels, words| {
+        tapir::import(state.clone(), "state.safetensors", options, labels, words).unwrap_err().to_string()
+    };
+    let none = ImportOptions { prefix: String::new(), ..options.clone() };
+    assert!(error(&none, None, None).contains("`embedding.weight` is missing"));
+    let heads = ImportOptions { heads: 5, ..options.clone() };
+    assert!(error(&heads, None, None).contains("must divide"));
+    assert!(error(&options, Some(Labels::new(["O"]).unwrap()), None).contains("9 labels"));
+    assert!(error(&options, None, Some(Vocabulary::new(["a"]).unwrap())).contains("60 word rows"));
+    assert!(TensorWriter::default().f32("x", &[2, 2], &[1.0]).is_err());
+}
+
+proptest! {
+    #![proptest_config(support::cases(256))]
+
+    /// Any change of any byte is refused or harmless.
+    #[test]
+    fn damaged_weights_never_panic(
+        precision in prop_oneof![Just(Precision::F32), Just(Precision::F16), Just(Precision::Int8)],
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+        in_header in any::<bool>(),
+    ) {
+        let parts = tapir::doctest::parts().quantize(precision).unwrap();
+        let mut bytes = parts.weights.to_vec();
+        let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        for (index, byte) in damage {
+            let at = index.index(if in_header { header } else { bytes.len() });
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if let Ok(model) = (Parts { weights: bytes.into(), ..parts }).load() {
+            let mut session = model.session();
+            for word in ["play", "some", "jazz", "now"] {
+                session.push(word).unwrap();
+            }
+            session.revoke(2).unwrap();
+            session.finish().unwrap();
+        }
+    }
+
+    /// Any text in the place of a text file is refused or harmless.
+    #[test]
+    fn damaged_text_never_panics(text in any::<String>(), file in 0..3usize, at in any::<prop::sample::Index>()) {
+        let (_dir, model) = saved();
+        let path = model.join(["config.json", "labels.txt", "vocab.txt"][file]);
+        let mut content = fs::read_to_string(&path).unwrap();
+        content.replace_range(at.index(content.len()).., &text);
+        fs::write(&path, content).unwrap();
+        if let Ok(model) = Model::open(&model) {
+            model.session().push("play").unwrap();
+        }
+    }
+}

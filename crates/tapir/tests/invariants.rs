@@ -1,0 +1,229 @@
+//! What must hold for every model and every sequence of operations.
+
+mod support;
+
+use proptest::prelude::*;
+use support::{Operation, operations, parts, word};
+use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session};
+
+/// Everything that can be seen of a session from word `first` on, floats as bits.
+fn observe(session: &Session, first: usize) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
+    let skip = first - session.first();
+    let logits = (first..session.words()).map(|step| bits(session.step_logits(step).unwrap())).collect();
+    let actions = session.actions().split_off(skip);
+    (session.words(), session.labels()[skip.min(session.labels().len())..].to_vec(), logits, actions)
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// A session in the state that reading these words leaves.
+fn fresh(session: Session, words: &[usize]) -> Session {
+    let mut session = session;
+    for index in words {
+        session.push(&word(*index)).unwrap();
+    }
+    session
+}
+
+/// What a session shows, and what it will answer to a few more words: its hidden state too.
+fn assert_same(a: &mut Session, b: &mut Session) -> Result<(), TestCaseError> {
+    let first = a.first().max(b.first());
+    prop_assert_eq!(observe(a, first), observe(b, first));
+    prop_assert_eq!(a.probabilities().len(), a.labels().len());
+    for index in [3, 1, 4, 1] {
+        let (x, y) = (a.push(&word(index)).unwrap(), b.push(&word(index)).unwrap());
+        prop_assert_eq!(x.policy.map(f32::to_bits), y.policy.map(f32::to_bits));
+        prop_assert_eq!(&x.edits, &y.edits);
+    }
+    let first = a.first().max(b.first());
+    prop_assert_eq!(observe(a, first), observe(b, first));
+    Ok(())
+}
+
+fn modes() -> impl Strategy<Value = Mode> {
+    prop_oneof![4 => Just(Mode::TwoPass), 1 => Just(Mode::Restart), 1 => Just(Mode::FirstPass)]
+}
+
+proptest! {
+    #![proptest_config(support::cases(64))]
+
+    /// Whatever is pushed, taken back and replaced: the session is, to the bit, one that read only what remains; replaying
+    /// the edits gives its labels; what was committed is never edited; what is refused changes nothing.
+    #[test]
+    fn every_history_is_the_history_of_its_words(
+        parts in parts(),
+        operations in operations(60),
+        mode in modes(),
+        window in 1..30usize,
+        undo in 0..12usize,
+    ) {
+        let model = parts.load().unwrap();
+        let start = || model.session().mode(mode).unwrap().window(window).undo(undo);
+        let mut session = start();
+        let mut words: Vec<usize> = Vec::new();
+        let mut screen: Vec<Label> = Vec::new();
+        let mut committed = 0;
+        for operation in operations {
+            let before = observe(&session, session.first());
+            let (result, after) = match &operation {
+                Operation::Push(index) => {
+                    (session.push(&word(*index)), words.iter().copied().chain([*index]).collect())
+                }
+                Operation::Revoke(n) => (session.revoke(*n), words[..words.len().saturating_sub(*n)].to_vec()),
+                Operation::Update(keep, rest) => {
+                    let hypothesis: Vec<usize> = words.iter().take(*keep).chain(rest).copied().collect();
+                    (session.update(hypothesis.iter().map(|index| word(*index))), hypothesis)
+                }
+                Operation::Reset => {
+                    session.reset();
+                    (words, screen, committed) = (Vec::new(), Vec::new(), 0);
+                    continue;
+                }
+            };
+            match result {
+                Ok(update) => {
+                    prop_assert_eq!(update.committed, session.committed());
+                    prop_assert!(update.committed >= committed, "a commitment was withdrawn");
+                    prop_assert!(update.edits.iter().all(|edit| edit.position >= committed), "a committed label was edited");
+                    for edit in &update.edits {
+                        prop_assert_eq!(edit.old.as_ref(), screen.get(edit.position), "an edit names the wrong old label");
+                        prop_assert!(edit.probability > 0.0 && edit.probability <= 1.0);
+                    }
+                    update.apply(&mut screen);
+                    committed = update.committed;
+                    words = after;
+                }
+                Err(Error::Undo { asked, available }) => {
+                    prop_assert!(asked > available);
+                    prop_assert_eq!(observe(&session, session.first()), before);
+                }
+                Err(Error::Committed { .. }) => {
+                    prop_assert!(committed > 0);
+                    prop_assert_eq!(observe(&session, session.first()), before);
+                }
+                Err(error) => return Err(TestCaseError::fail(error.to_string())),
+            }
+            prop_assert_eq!(session.words(), words.len());
+            prop_assert_eq!(&session.labels()[..], &screen[session.first()..]);
+        }
+        assert_same(&mut session, &mut fresh(start(), &words))?;
+    }
+
+    /// Undo as far as it is promised, and no further.
+    #[test]
+    fn undo_reaches_as_far_as_it_says(parts in parts(), n in 0..60usize, undo in 0..12usize) {
+        let model = parts.load().unwrap();
+        let words: Vec<usize> = (0..n).map(|i| i * 7 % 20).collect();
+        let start = || model.session().window(9).undo(undo);
+        let mut session = fresh(start(), &words);
+        prop_assert_eq!(session.undoable(), undo.min(n));
+        prop_assert!(session.revoke(undo + 1).is_err());
+        session.revoke(undo.min(n)).unwrap();
+        assert_same(&mut session, &mut fresh(start(), &words[..n - undo.min(n)]))?;
+    }
+
+    /// τ = 0 is the restart-incremental reviser at every prefix, τ = 1 the first pass; both to the bit.
+    #[test]
+    fn the_ends_of_the_threshold_are_the_passes_alone(parts in parts(), words in prop::collection::vec(0..20usize, 1..30)) {
+        let model = parts.load().unwrap();
+        for (threshold, mode) in [(0.0, Mode::Restart), (1.0, Mode::FirstPass)] {
+            let mut tapir = model.session().threshold(threshold).final_pass(FinalPass::Policy);
+            let mut alone = model.session().mode(mode).unwrap();
+            for index in &words {
+                tapir.push(&word(*index)).unwrap();
+                alone.push(&word(*index)).unwrap();
+                prop_assert_eq!(observe(&tapir, 0), observe(&alone, 0));
+            }
+            tapir.finish().unwrap();
+            alone.finish().unwrap();
+            prop_assert_eq!(observe(&tapir, 0), observe(&alone, 0));
+        }
+    }
+
+    /// The last revision gives what the reviser says of the whole sentence, and its edits are told.
+    #[test]
+    fn finish_ends_with_the_reviser(parts in parts(), words in prop::collection::vec(0..20usize, 0..20)) {
+        let model = parts.load().unwrap();
+        let mut screen = Vec::new();
+        let mut session = model.session();
+        for index in &words {
+            session.push(&word(*index)).unwrap().apply(&mut screen);
+        }
+        let end = session.finish().unwrap();
+        end.update.apply(&mut screen);
+        let mut reviser = fresh(model.session().mode(Mode::Restart).unwrap(), &words);
+        prop_assert_eq!(&end.labels, &reviser.finish().unwrap().labels);
+        prop_assert_eq!(&screen, &end.labels);
+        prop_assert_eq!(end.labels.len(), words.len());
+        prop_assert!(matches!(session.push("more"), Err(Error::Finished)));
+        session.reset();
+        assert_same(&mut session, &mut model.session())?;
+    }
+
+    /// Files of every precision load, and run close to the f32 model of the same values.
+    #[test]
+    fn every_precision_runs(parts in parts(), words in prop::collection::vec(0..20usize, 1..12)) {
+        let dir = tempfile::tempdir().unwrap();
+        for precision in [Precision::F32, Precision::F16, Precision::Int8] {
+            let stored = parts.quantize(precision).unwrap();
+            let path = dir.path().join(format!("{precision:?}"));
+            stored.save(&path).unwrap();
+            let mut session = Model::open(&path).unwrap().session().threshold(1.0);
+            let mut same = stored.quantize(Precision::F32).unwrap().load().unwrap().session().threshold(1.0);
+            for index in &words {
+                session.push(&word(*index)).unwrap();
+                same.push(&word(*index)).unwrap();
+            }
+            for step in 0..words.len() {
+                for (a, b) in session.step_logits(step).unwrap().iter().zip(same.step_logits(step).unwrap()) {
+                    prop_assert!((a - b).abs() < 5e-3, "{precision:?}: {a} is not {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sessions_can_be_sent_and_models_shared() {
+    fn sent<T: Send>() {}
+    fn shared<T: Send + Sync>() {}
+    sent::<Session>();
+    shared::<Model>();
+}
+
+#[test]
+fn a_million_words_run_in_bounded_memory() {
+    let model = Model::from_parts(tapir::doctest::parts()).unwrap();
+    let mut session = model.session().window(16).undo(8).threshold(0.52);
+    let mut bytes = 0;
+    let (mut revisions, words) = (0usize, if cfg!(debug_assertions) { 100_000 } else { 1_000_000 });
+    for i in 0..words {
+        let update = session.push(["play", "some", "jazz", "by", "miles"][i * i % 5]).unwrap();
+        revisions += usize::from(update.revised());
+        if i == 1_000 {
+            bytes = session.bytes();
+        }
+    }
+    assert!(revisions > 0 && revisions < words, "{revisions} revisions: the test wants both actions");
+    assert!(
+        session.bytes() <= bytes * 2,
+        "{} bytes after a thousand words, {} at the end",
+        bytes,
+        session.bytes()
+    );
+    assert_eq!(session.committed(), words - 8 - 16);
+}
+
+#[test]
+fn updates_survive_json() {
+    let model = Model::from_parts(tapir::doctest::parts()).unwrap();
+    let mut session = model.session();
+    let update = session.push("play").unwrap();
+    let json = serde_json::to_string(&update).unwrap();
+    assert_eq!(serde_json::from_str::<tapir::Update>(&json).unwrap(), update);
+    let finish = session.finish().unwrap();
+    let json = serde_json::to_string(&finish).unwrap();
+    assert_eq!(serde_json::from_str::<tapir::Finish>(&json).unwrap(), finish);
+}

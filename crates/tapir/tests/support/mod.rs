@@ -1,0 +1,89 @@
+//! Random models and sequences of operations for the property tests.
+#![allow(dead_code)] // each test file uses its part
+
+use proptest::prelude::*;
+use tapir::{
+    Config, ControllerConfig, FORMAT_VERSION, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
+    Scheme, Vocabulary,
+};
+
+/// How many words the random models know.
+pub(crate) const WORDS: usize = 20;
+
+/// So many cases, or as many as `PROPTEST_CASES` asks for.
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
+}
+
+pub(crate) fn word(index: usize) -> String {
+    format!("w{index}")
+}
+
+/// Any small model: both revisers, one or two layers of everything, all delays, odd sizes.
+pub(crate) fn parts() -> impl Strategy<Value = Parts> {
+    let first_pass = (1..4usize, 1..10usize, proptest::option::of(1..7usize));
+    let second_pass = (any::<bool>(), 1..3usize, 1..4usize, 1..4usize, 1..20usize);
+    let controller = (1..3usize, 1..10usize, 1..6usize);
+    (first_pass, second_pass, controller, 0..3usize, 1..8usize, 2..7usize, any::<u64>(), 0.3..0.7f32)
+        .prop_map(
+            |(
+                (layers, hidden, projection),
+                (linear, r_layers, heads, head, ff),
+                (c_layers, c, memory),
+                delay,
+                e,
+                n,
+                seed,
+                tau,
+            )| {
+                let kind = if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
+                let config = Config {
+                    version: FORMAT_VERSION,
+                    task: "random".into(),
+                    scheme: Scheme::Iob,
+                    delay,
+                    threshold: tau,
+                    max_length: 24,
+                    embedding_dim: e,
+                    vector_gain: 1.0,
+                    vectors: None,
+                    processor: Some(ProcessorConfig { layers, hidden, projection }),
+                    controller: Some(ControllerConfig { layers: c_layers, hidden: c, memory }),
+                    reviser: Some(ReviserConfig {
+                        kind,
+                        layers: r_layers,
+                        hidden: heads * head,
+                        feed_forward: ff,
+                        heads,
+                        norm: None,
+                    }),
+                    provenance: serde_json::Map::new(),
+                };
+                let labels = Labels::new((0..n).map(|i| format!("B-{i}"))).unwrap();
+                let vocabulary = Vocabulary::new((0..WORDS).map(word)).unwrap();
+                Parts::random(config, labels, vocabulary, seed).unwrap()
+            },
+        )
+}
+
+/// What a user does to a session.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Push(usize),
+    Revoke(usize),
+    /// A new hypothesis: keep so many of the last one's words (if there are so many), then these.
+    Update(usize, Vec<usize>),
+    Reset,
+}
+
+pub(crate) fn operations(length: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let word = 0..WORDS + 2; // two of them are unknown to the model
+    let operation = prop_oneof![
+        12 => word.clone().prop_map(Operation::Push),
+        3 => (0..5usize).prop_map(Operation::Revoke),
+        3 => (0..40usize, prop::collection::vec(word, 0..6)).prop_map(|(keep, words)| Operation::Update(keep, words)),
+        1 => Just(Operation::Reset),
+    ];
+    prop::collection::vec(operation, 1..length)
+}
