@@ -10,7 +10,7 @@ use tapir_train::{Event, Preset, RunOptions, StageName, train};
 ///
 /// They are in OUT/actions.tsv, a line a word. `tapir train` uses them from there.
 #[derive(Args)]
-pub struct Actions {
+pub(crate) struct Actions {
     /// A preset that ships (small/snips) or the path of a preset file
     preset: String,
     /// Set a value of the preset; can be given several times
@@ -25,7 +25,7 @@ pub struct Actions {
 }
 
 impl Actions {
-    pub fn run(self) -> Result<()> {
+    pub(crate) fn run(self) -> Result<()> {
         let preset = Preset::open(&self.preset, &self.settings)?;
         let name = self.preset.trim_end_matches(".toml").replace('/', "-");
         let out = self.out.unwrap_or_else(|| PathBuf::from("runs").join(name));

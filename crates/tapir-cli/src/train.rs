@@ -19,7 +19,7 @@ use tapir_train::{Event, Preset, Progress, Report, Run, RunOptions, StageName, t
 ///   tapir train my.toml --data ~/corpora/mine --set reviser.layers=2
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
-pub struct Train {
+pub(crate) struct Train {
     /// A preset that ships (small/snips, paper/movie-lt-d1) or the path of a preset file
     preset: String,
     /// Run only this stage; can be given several times
@@ -77,7 +77,7 @@ impl From<StageArg> for StageName {
 }
 
 impl Train {
-    pub fn run(self) -> Result<()> {
+    pub(crate) fn run(self) -> Result<()> {
         let mut settings = self.settings.clone();
         settings.extend(self.seed.map(|seed| format!("seed={seed}")));
         for stage in ["generator.training", "reviser_training", "first_pass_training"] {
@@ -91,7 +91,8 @@ impl Train {
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name.replace('/', "-")));
         let options = RunOptions {
             data: self.data.clone(),
-            stages: (!self.stage.is_empty()).then(|| self.stage.iter().map(|stage| (*stage).into()).collect()),
+            stages: (!self.stage.is_empty())
+                .then(|| self.stage.iter().map(|stage| (*stage).into()).collect()),
             checkpoint_every: Duration::from_secs_f64(self.checkpoint_every),
             ..RunOptions::new(out)
         };
@@ -108,8 +109,13 @@ impl Train {
         if let Some(model) = &run.model {
             println!("model: {}", model.display());
         }
-        println!("test: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",
-            test.reviser.score, test.tapir.score, test.tapir.revised.unwrap_or(0.0), test.first_pass.score);
+        println!(
+            "test: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",
+            test.reviser.score,
+            test.tapir.score,
+            test.tapir.revised.unwrap_or(0.0),
+            test.first_pass.score
+        );
         if let Some(path) = &self.results {
             let json = serde_json::json!({
                 "preset": self.preset, "settings": preset, "seed": preset.seed, "commit": commit(),

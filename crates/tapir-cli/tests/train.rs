@@ -131,5 +131,8 @@ fn a_checkpoint_of_another_preset_is_refused_and_a_broken_one_is_named() {
     std::fs::write(out.join("generator.checkpoint"), b"nonsense").unwrap();
     let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
     command.current_dir(folder.path()).args(["train", "tiny.toml", "--data", "data", "--out", "out"]);
-    command.assert().failure().stderr(predicate::str::contains("generator.checkpoint: not a whole checkpoint"));
+    command
+        .assert()
+        .failure()
+        .stderr(predicate::str::contains("generator.checkpoint: not a whole checkpoint"));
 }

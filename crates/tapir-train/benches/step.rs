@@ -25,9 +25,10 @@ fn main() {
         "reviser": {"kind": "transformer", "layers": 4, "hidden": 512, "feed_forward": 2048, "heads": 8}}"#;
     let first_pass = r#"{"version": 1, "embedding_dim": 300, "processor": {"layers": 1, "hidden": 512},
         "controller": {"layers": 1, "hidden": 256, "memory": 5}}"#;
-    for (name, json, objective) in
-        [("(a) reviser 4/512/2048", reviser, Objective::Reviser), ("(b) step 2, 512/256", first_pass, Objective::FirstPass)]
-    {
+    for (name, json, objective) in [
+        ("(a) reviser 4/512/2048", reviser, Objective::Reviser),
+        ("(b) step 2, 512/256", first_pass, Objective::FirstPass),
+    ] {
         let config = Config::from_json(json, "bench").expect("a valid configuration");
         for shards in [1, 2] {
             let (seconds, parameters) = step(&config, objective, shards, &device);

@@ -18,9 +18,8 @@ use crate::{Error, Result};
 pub fn derive_actions(generator: &Model, sentences: &[&Sentence]) -> Result<Vec<Vec<bool>>> {
     let actions = |sentence: &&Sentence| -> Result<Vec<bool>> {
         let mut session = generator.session().mode(Mode::Restart)?.undo(0);
-        let step = |word| -> Result<bool> {
-            Ok(session.push(word)?.edits.iter().any(|edit| edit.old.is_some()))
-        };
+        let step =
+            |word| -> Result<bool> { Ok(session.push(word)?.edits.iter().any(|edit| edit.old.is_some())) };
         sentence.words.iter().map(tapir_data::Text::as_str).map(step).collect()
     };
     sentences.par_iter().map(actions).collect()
@@ -59,7 +58,12 @@ impl fmt::Display for ActionStats {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let write = |revise: f64| 1.0 - revise;
         writeln!(f, "  overall           WRITE {:.3}  REVISE {:.3}", write(self.revise), self.revise)?;
-        writeln!(f, "  mean a sentence   WRITE {:.3}  REVISE {:.3}", write(self.mean_revise), self.mean_revise)?;
+        writeln!(
+            f,
+            "  mean a sentence   WRITE {:.3}  REVISE {:.3}",
+            write(self.mean_revise),
+            self.mean_revise
+        )?;
         write!(f, "  sentences by REVISE ratio  ")?;
         for (i, bin) in self.bins.iter().enumerate() {
             write!(f, " {:.1}-{:.1}: {:.2} %", i as f64 / 5.0, (i + 1) as f64 / 5.0, 100.0 * bin)?;
@@ -86,7 +90,10 @@ pub(crate) fn write(path: &Path, sentences: &[&Sentence], actions: &[Vec<bool>])
 pub(crate) fn read(path: &Path, sentences: &[&Sentence]) -> Result<Vec<Vec<bool>>> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
     let invalid = |line: usize, reason: &str| {
-        Error::invalid(format!("{}:{line}", path.display()), format!("{reason}; delete the file to derive the actions again"))
+        Error::invalid(
+            format!("{}:{line}", path.display()),
+            format!("{reason}; delete the file to derive the actions again"),
+        )
     };
     let mut lines = text.lines().enumerate();
     let mut all = Vec::with_capacity(sentences.len());
@@ -119,7 +126,8 @@ mod tests {
 
     #[test]
     fn statistics_are_those_of_the_paper_s_tables() {
-        let actions = [vec![false, true], vec![false, false, false, false], vec![false, true, true, true, true]];
+        let actions =
+            [vec![false, true], vec![false, false, false, false], vec![false, true, true, true, true]];
         let stats = ActionStats::of(&actions);
         assert!((stats.revise - 5.0 / 11.0).abs() < 1e-12);
         assert!((stats.mean_revise - (0.5 + 0.0 + 0.8) / 3.0).abs() < 1e-12);

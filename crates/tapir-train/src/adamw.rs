@@ -59,12 +59,10 @@ impl AdamW {
             correction2: (1.0 / (1.0 - power(BETA2)).sqrt()) as f32,
         };
         for (name, tensor) in &mut weights.tensors {
-            let parts: Vec<Vec<f32>> =
-                gradients.iter().filter_map(|g| g.dense.get(name)).map(crate::weights::values).collect();
+            let parts: Vec<&Vec<f32>> = gradients.iter().filter_map(|part| part.dense.get(name)).collect();
             if parts.is_empty() {
                 continue;
             }
-            let shape = tensor.dims();
             let device = tensor.device();
             // Taken out of the map, so that nothing else holds it and its memory is written in place.
             let taken = std::mem::replace(tensor, Tensor::zeros([1, 1], &device));
@@ -80,7 +78,6 @@ impl AdamW {
                     let parts: Vec<&[f32]> = parts.iter().map(|part| &part[at.clone()]).collect();
                     update(values, &parts, m, v, rates);
                 });
-            debug_assert_eq!(data.shape().num_elements(), shape[0] * shape[1]);
             *tensor = Tensor::from_data(data, &device);
         }
         for (name, table) in &mut weights.tables {
@@ -101,8 +98,7 @@ fn zeros(size: usize) -> [Vec<f32>; 2] {
 /// The gradients of a table's rows, summed over the parts of the batch.
 fn table_rows(name: &str, gradients: &[Gradients]) -> BTreeMap<u32, Vec<f32>> {
     let mut rows: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
-    for (ids, tensor) in gradients.iter().filter_map(|g| g.sparse.get(name)) {
-        let values = crate::weights::values(tensor);
+    for (ids, values) in gradients.iter().filter_map(|part| part.sparse.get(name)) {
         for (id, row) in ids.iter().zip(values.chunks_exact(values.len() / ids.len().max(1))) {
             match rows.get_mut(id) {
                 Some(sum) => sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value),
@@ -118,7 +114,7 @@ fn norm(gradients: &[Gradients]) -> f64 {
     let Some(first) = gradients.first() else { return 0.0 };
     let mut squares = 0.0;
     for name in first.dense.keys() {
-        let parts: Vec<_> = gradients.iter().filter_map(|g| g.dense.get(name)).map(crate::weights::values).collect();
+        let parts: Vec<_> = gradients.iter().filter_map(|part| part.dense.get(name)).collect();
         squares += (0..parts[0].len())
             .map(|i| f64::from(parts.iter().map(|part| part[i]).sum::<f32>()).powi(2))
             .sum::<f64>();

@@ -153,10 +153,13 @@ mod tests {
         let mut seen: Vec<usize> = batches.iter().flatten().copied().collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..1000).collect::<Vec<_>>());
-        let padded: usize = batches.iter().map(|batch| {
-            let examples: Vec<_> = batch.iter().map(|i| &examples[*i]).collect();
-            Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
-        }).sum();
+        let padded: usize = batches
+            .iter()
+            .map(|batch| {
+                let examples: Vec<_> = batch.iter().map(|i| &examples[*i]).collect();
+                Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
+            })
+            .sum();
         let words: usize = examples.iter().map(|e| e.ids.len()).sum();
         assert!(padded as f64 / (words as f64) < 1.05, "{padded} rows for {words} words");
         assert_eq!(batches, Batches::epoch(&examples, 16, 1, 0));

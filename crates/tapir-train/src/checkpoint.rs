@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::Path;
 
 use burn::tensor::Device;
-use safetensors::tensor::{Dtype, TensorView};
 use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use tapir_data::Aside;
 

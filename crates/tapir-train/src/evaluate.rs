@@ -46,7 +46,10 @@ pub fn evaluate(model: &Model, mode: Mode, sentences: &[Sentence], score: Score)
 pub fn label_whole(model: &Model, sentence: &Sentence) -> Result<Vec<u16>> {
     let limit = model.config().max_length;
     if sentence.len() + model.config().delay > limit {
-        return Err(Error::invalid("corpus", format!("a sentence of {} words, but the model takes {limit}", sentence.len())));
+        return Err(Error::invalid(
+            "corpus",
+            format!("a sentence of {} words, but the model takes {limit}", sentence.len()),
+        ));
     }
     Ok(model.revise_whole(sentence.words.iter().map(tapir_data::Text::as_str))?)
 }

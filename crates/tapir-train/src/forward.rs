@@ -18,8 +18,7 @@ pub fn logits(parts: &Parts, objective: Objective, batch: &Batch) -> Result<(Vec
     for (name, table) in &weights.tables {
         leaves.tensors.insert(name.clone(), words.rows(table, &device));
     }
-    let (logits, policy) =
-        forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
+    let (logits, policy) = forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
     Ok((values(&logits), policy.as_ref().map(values)))
 }
 
@@ -74,12 +73,11 @@ mod tests {
         let batch = batch(objective.order());
         let autodiff = device.clone().autodiff();
         let found = gradients(&weights, &config, &vocabulary, objective, &batch, Dropout::none(&autodiff));
-        let mut all: BTreeMap<String, Vec<f32>> =
-            found.dense.iter().map(|(name, gradient)| (name.clone(), values(gradient))).collect();
+        let mut all: BTreeMap<String, Vec<f32>> = found.dense.clone();
         for (name, (ids, gradient)) in &found.sparse {
             let table = &weights.tables[name];
             let mut dense = vec![0.0; table.values.len()];
-            for (id, row) in ids.iter().zip(values(gradient).chunks_exact(table.width)) {
+            for (id, row) in ids.iter().zip(gradient.chunks_exact(table.width)) {
                 dense[*id as usize * table.width..][..table.width].copy_from_slice(row);
             }
             all.insert(name.clone(), dense);
@@ -96,7 +94,8 @@ mod tests {
                     let moved = |values: &[f32]| -> Vec<f32> {
                         values.iter().zip(&direction).map(|(v, d)| v + sign * h * d).collect()
                     };
-                    let (tensor, table) = (weights.tensors.get(&name).cloned(), weights.tables.get(&name).cloned());
+                    let (tensor, table) =
+                        (weights.tensors.get(&name).cloned(), weights.tables.get(&name).cloned());
                     if let Some(tensor) = &tensor {
                         let changed = crate::weights::tensor(moved(&values(tensor)), tensor.dims(), &device);
                         weights.tensors.insert(name.clone(), changed);
@@ -126,21 +125,20 @@ mod tests {
 
     #[test]
     fn gradients_of_the_transformer_reviser_are_differences() {
-        let json = r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
+        let json =
+            r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
         check(json, Objective::Reviser);
     }
 
     #[test]
     fn gradients_of_the_linear_reviser_are_differences() {
-        let json =
-            r#""reviser": {"kind": "linear-transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
+        let json = r#""reviser": {"kind": "linear-transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
         check(json, Objective::Reviser);
     }
 
     #[test]
     fn gradients_of_the_action_generator_are_differences() {
-        let json =
-            r#""reviser": {"kind": "linear-transformer", "layers": 1, "hidden": 8, "feed_forward": 12, "heads": 4}"#;
+        let json = r#""reviser": {"kind": "linear-transformer", "layers": 1, "hidden": 8, "feed_forward": 12, "heads": 4}"#;
         check(json, Objective::Generator);
     }
 

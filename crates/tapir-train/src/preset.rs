@@ -109,10 +109,14 @@ impl Preset {
     pub fn open(name: &str, settings: &[String]) -> Result<Self> {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name.trim_end_matches(".toml"));
         let (place, text) = match shipped {
-            Some((_, text)) if !Path::new(name).is_file() => (format!("presets/{name}.toml"), (*text).to_owned()),
+            Some((_, text)) if !Path::new(name).is_file() => {
+                (format!("presets/{name}.toml"), (*text).to_owned())
+            }
             _ if !Path::new(name).exists() && Path::new(name).extension().is_none() => {
-                let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).filter(|name| !name.contains("-d")).collect();
-                let reason = format!("no such preset; expected the path of a file, or one of {}", names.join(", "));
+                let names: Vec<_> =
+                    SHIPPED.iter().map(|(name, _)| *name).filter(|name| !name.contains("-d")).collect();
+                let reason =
+                    format!("no such preset; expected the path of a file, or one of {}", names.join(", "));
                 return Err(Error::invalid(name, reason));
             }
             _ => {
@@ -180,7 +184,13 @@ impl Preset {
     }
 
     /// The action generator, which has no delay: actions are derived for words and shifted later.
-    pub(crate) fn generator_config(&self, task: &Task, dim: usize, vectors: Option<&str>, gain: f32) -> Config {
+    pub(crate) fn generator_config(
+        &self,
+        task: &Task,
+        dim: usize,
+        vectors: Option<&str>,
+        gain: f32,
+    ) -> Config {
         let Generator { hidden, feed_forward, heads, .. } = self.generator;
         let kind = ReviserKind::LinearTransformer;
         Config {
@@ -287,7 +297,8 @@ mod tests {
 
     #[test]
     fn faults_are_named_before_any_time_is_spent() {
-        let error = |setting: &str| Preset::open("small/snips", &[setting.to_owned()]).unwrap_err().to_string();
+        let error =
+            |setting: &str| Preset::open("small/snips", &[setting.to_owned()]).unwrap_err().to_string();
         assert!(error("reviser.head=3").contains("head"));
         assert!(error("reviser.heads=7").contains("`reviser.heads` (7) must divide"));
         assert!(error("reviser_training.batch=0").contains("`reviser_training.batch` is 0"));

@@ -13,7 +13,7 @@ use crate::ops;
 use crate::policy::Policy;
 use crate::processor::Processor;
 use crate::reviser::{Reviser, Sentences};
-use crate::weights::tensor;
+use crate::weights::{into_values, tensor};
 use crate::{Batch, Dropout, Error, Example, Order, Result, Weights};
 
 /// What a stage minimises.
@@ -37,9 +37,9 @@ impl Objective {
 /// The gradients of a part of a batch.
 pub struct Gradients {
     /// By name; matrices [inputs, outputs].
-    pub(crate) dense: BTreeMap<String, Tensor<2>>,
+    pub(crate) dense: BTreeMap<String, Vec<f32>>,
     /// Rows of word tables: their ids, and a gradient [ids, width].
-    pub(crate) sparse: BTreeMap<String, (Vec<u32>, Tensor<2>)>,
+    pub(crate) sparse: BTreeMap<String, (Vec<u32>, Vec<f32>)>,
     /// Its share of the loss.
     pub loss: f32,
 }
@@ -127,7 +127,8 @@ pub(crate) fn gradients(
     let value = crate::weights::values(&loss.inner()).first().copied().unwrap_or(f32::NAN);
     let mut out = Gradients { dense: BTreeMap::new(), sparse: BTreeMap::new(), loss: value };
     for (name, leaf) in &leaves.tensors {
-        let Some(grad) = leaf.grad_remove(&mut grads) else { continue };
+        // Nothing else holds a removed gradient: its memory becomes the host's without a copy.
+        let Some(grad) = leaf.grad_remove(&mut grads).map(into_values) else { continue };
         if weights.tables.contains_key(name) {
             out.sparse.insert(name.clone(), (words.trained.clone(), grad));
         } else {

@@ -194,8 +194,14 @@ impl Stage<'_> {
                     unknown: self.training.unknown,
                     place: [self.seed, epoch as u64, batch as u64],
                 };
-                let gradients =
-                    shards.gradients(&weights, &self.config, self.vocabulary, self.objective, &examples, noise);
+                let gradients = shards.gradients(
+                    &weights,
+                    &self.config,
+                    self.vocabulary,
+                    self.objective,
+                    &examples,
+                    noise,
+                );
                 let loss: f32 = gradients.iter().map(|part| part.loss).sum();
                 if !loss.is_finite() {
                     let stage = self.name.name();

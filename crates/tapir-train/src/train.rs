@@ -11,8 +11,8 @@ use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary,
 use tapir_data::{Corpus, Sentence, Task, Text};
 
 use crate::{
-    ActionStats, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result, Stage, StageName,
-    Weights, actions, checkpoint, derive_actions, evaluate, examples,
+    ActionStats, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result, Stage,
+    StageName, Weights, actions, checkpoint, derive_actions, evaluate, examples,
 };
 
 /// Where things are, and what to do of it.
@@ -129,7 +129,9 @@ impl<'a> Workplace<'a> {
     fn open(preset: &'a Preset, options: &'a RunOptions) -> Result<Self> {
         let task = Task::open(&preset.task)?;
         let corpus = task.load(options.data.as_deref())?;
-        for (name, split) in [("training", &corpus.train), ("validation", &corpus.valid), ("test", &corpus.test)] {
+        for (name, split) in
+            [("training", &corpus.train), ("validation", &corpus.valid), ("test", &corpus.test)]
+        {
             if split.is_empty() {
                 return Err(Error::invalid(&task.name, format!("the {name} split has no sentence")));
             }
@@ -173,7 +175,11 @@ impl<'a> Workplace<'a> {
     }
 
     fn result(&self, name: StageName) -> PathBuf {
-        let file = if name == StageName::Actions { "actions.tsv".into() } else { format!("{}.safetensors", name.name()) };
+        let file = if name == StageName::Actions {
+            "actions.tsv".into()
+        } else {
+            format!("{}.safetensors", name.name())
+        };
         self.options.out.join(file)
     }
 
@@ -245,7 +251,8 @@ impl<'a> Workplace<'a> {
 
     fn train_reviser(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
         let training = &self.preset.reviser_training;
-        let stage = self.stage(StageName::Reviser, Objective::Reviser, self.reviser_config(), training, &[])?;
+        let stage =
+            self.stage(StageName::Reviser, Objective::Reviser, self.reviser_config(), training, &[])?;
         let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
         self.run(&stage, &judge, tell)
     }
@@ -253,7 +260,10 @@ impl<'a> Workplace<'a> {
     fn train_first_pass(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
         let actions = self.result(StageName::Actions);
         if !actions.exists() {
-            return Err(Error::invalid(actions.display(), "missing; run the stages generator and actions first"));
+            return Err(Error::invalid(
+                actions.display(),
+                "missing; run the stages generator and actions first",
+            ));
         }
         let actions = actions::read(&actions, &self.train_sentences())?;
         let training = &self.preset.first_pass_training;

@@ -56,7 +56,8 @@ struct Piece {
 impl Stored {
     fn new(config: &Config, name: String, shape: Vec<usize>) -> Self {
         let (outputs, inputs) = if shape.len() == 2 { (shape[0], shape[1]) } else { (shape[0], 1) };
-        let piece = |suffix: &str, outputs, inputs| Piece { name: format!("{name}{suffix}"), outputs, inputs };
+        let piece =
+            |suffix: &str, outputs, inputs| Piece { name: format!("{name}{suffix}"), outputs, inputs };
         let beside = |at: usize| vec![piece(".0", 0..outputs, 0..at), piece(".1", 0..outputs, at..inputs)];
         let c = config.controller.as_ref().map_or(0, |sizes| sizes.hidden);
         let h = config.processor.as_ref().map_or(0, |sizes| sizes.hidden);
@@ -129,7 +130,8 @@ impl Weights {
 
     /// Reads the parameters of `config` from the bytes of a `model.safetensors`.
     pub fn read(bytes: &[u8], config: &Config, labels: usize, words: usize, device: &Device) -> Result<Self> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| Error::invalid("model.safetensors", error))?;
+        let file =
+            SafeTensors::deserialize(bytes).map_err(|error| Error::invalid("model.safetensors", error))?;
         let layout = layout(config, labels, words);
         let mut weights = Self { tensors: BTreeMap::new(), tables: BTreeMap::new(), layout: layout.clone() };
         for stored in &layout {
@@ -221,8 +223,13 @@ pub(crate) fn tensor(values: Vec<f32>, shape: [usize; 2], device: &Device) -> Te
 
 /// A tensor's values on the host.
 pub(crate) fn values(tensor: &Tensor<2>) -> Vec<f32> {
+    into_values(tensor.clone())
+}
+
+/// The same, without a copy where nothing else holds the tensor.
+pub(crate) fn into_values(tensor: Tensor<2>) -> Vec<f32> {
     // A float tensor of this crate is f32 throughout.
-    tensor.clone().into_data().try_into_vec().unwrap_or_default()
+    tensor.into_data().try_into_vec().unwrap_or_default()
 }
 
 /// Rows of trained word vectors: pretrained where there is a vector, small random numbers elsewhere, zeros for padding.
@@ -249,8 +256,8 @@ fn table(
 
 /// A generator for a name: FNV-1a of it, beside the seed.
 fn generator(seed: u64, name: &str) -> Random {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     Random::at(seed, &[hash])
 }

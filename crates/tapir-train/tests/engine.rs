@@ -37,8 +37,7 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
     let model = Model::from_parts(parts.clone()).unwrap();
     let labels = parts.labels.len();
     let read = |mut session: Session, ids: &[u32]| {
-        let policy: Vec<Option<f32>> =
-            ids.iter().map(|id| session.push_id(*id).unwrap().policy).collect();
+        let policy: Vec<Option<f32>> = ids.iter().map(|id| session.push_id(*id).unwrap().policy).collect();
         (session, policy)
     };
     let time = batch(sentences, Objective::FirstPass);
@@ -56,7 +55,11 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
                 close(&[sigmoid(policy[row])], &[value], &format!("{at}, policy"));
             }
             let row = b * whole.length + t;
-            close(&second[row * labels..][..labels], restart.step_logits(t).unwrap(), &format!("{at}, reviser"));
+            close(
+                &second[row * labels..][..labels],
+                restart.step_logits(t).unwrap(),
+                &format!("{at}, reviser"),
+            );
         }
     }
 }
@@ -141,7 +144,8 @@ fn every_component_agrees_with_the_authors_recordings() {
         for (i, ids) in sentences.iter().enumerate() {
             let one = [ids.clone()];
             let at = format!("{}, sentence {i}", path.display());
-            let (first, _) = logits(&parts, Objective::FirstPass, &batch(&one, Objective::FirstPass)).unwrap();
+            let (first, _) =
+                logits(&parts, Objective::FirstPass, &batch(&one, Objective::FirstPass)).unwrap();
             close(&first, &expected(format!("expected.{i}.first_pass_logits")), &at);
             let (second, _) = logits(&parts, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
             close(&second, &expected(format!("expected.{i}.reviser_logits")), &at);

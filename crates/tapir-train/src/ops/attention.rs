@@ -86,7 +86,9 @@ impl Function<5> for Attention {
             let words = lengths.data()[b] as usize;
             for head in 0..self.heads {
                 for i in 0..words {
-                    let row = |j: usize| (b * length + j) * d + head * size..(b * length + j) * d + (head + 1) * size;
+                    let row = |j: usize| {
+                        (b * length + j) * d + head * size..(b * length + j) * d + (head + 1) * size
+                    };
                     let at = (b * self.heads + head) * length + i;
                     let w = &mut weights[at * length..][..self.seen(i, words)];
                     let q = &query.data()[row(i)];
@@ -127,7 +129,9 @@ impl Function<5> for Attention {
             let words = lengths.data()[b] as usize;
             for head in 0..self.heads {
                 for i in 0..words {
-                    let row = |j: usize| (b * length + j) * d + head * size..(b * length + j) * d + (head + 1) * size;
+                    let row = |j: usize| {
+                        (b * length + j) * d + head * size..(b * length + j) * d + (head + 1) * size
+                    };
                     let at = (b * self.heads + head) * length + i;
                     let w = &weights[at * length..][..self.seen(i, words)];
                     let grad = &grad.data()[row(i)];

@@ -16,8 +16,10 @@ impl Function<2> for Entropy {
         let labels = logits.cols();
         let mut gradient = logits.data().to_vec();
         let mut total = 0.0f64;
-        for ((row, logits), target) in
-            gradient.chunks_exact_mut(labels).zip(logits.data().chunks_exact(labels)).zip(target.data().chunks_exact(2))
+        for ((row, logits), target) in gradient
+            .chunks_exact_mut(labels)
+            .zip(logits.data().chunks_exact(labels))
+            .zip(target.data().chunks_exact(2))
         {
             let (label, weight) = (target[0], target[1]);
             if weight == 0.0 {

@@ -21,7 +21,19 @@ pub(super) struct Saved {
 impl Function<3> for Norm {
     type Saved = Saved;
 
-    fn forward(&self, [x, weight, bias]: [Array; 3]) -> (Array, Saved) {
+    fn forward(&self, inputs: [Array; 3]) -> (Array, Saved) {
+        pulp::Arch::new().dispatch(|| self.forward_rows(inputs))
+    }
+
+    fn backward(&self, saved: Saved, grad: Array) -> [Array; 3] {
+        pulp::Arch::new().dispatch(|| self.backward_rows(saved, grad))
+    }
+}
+
+/// Inlined into code for the machine that runs it.
+impl Norm {
+    #[inline(always)]
+    fn forward_rows(&self, [x, weight, bias]: [Array; 3]) -> (Array, Saved) {
         let d = x.cols();
         let mut out = Vec::with_capacity(x.data().len());
         let mut rows = Vec::with_capacity(x.rows());
@@ -40,7 +52,8 @@ impl Function<3> for Norm {
         (Array::new(out, x.rows(), d), Saved { x, weight, rows })
     }
 
-    fn backward(&self, saved: Saved, grad: Array) -> [Array; 3] {
+    #[inline(always)]
+    fn backward_rows(&self, saved: Saved, grad: Array) -> [Array; 3] {
         let Saved { x, weight, rows } = saved;
         let d = x.cols();
         let (mut d_x, mut d_weight, mut d_bias) =
@@ -64,8 +77,8 @@ impl Function<3> for Norm {
                     lanes[j] += (chunk[j] - mean) * d[j];
                 }
             }
-            let dot = lanes.iter().sum::<f32>()
-                + rest.iter().zip(d_rest).map(|(v, d)| (v - mean) * d).sum::<f32>();
+            let dot =
+                lanes.iter().sum::<f32>() + rest.iter().zip(d_rest).map(|(v, d)| (v - mean) * d).sum::<f32>();
             let slope = if self.unbiased {
                 // r = 1 / (σ + ε), σ² = Σ / (d - 1)
                 let sigma = (1.0 / factor - EPSILON).max(f32::MIN_POSITIVE);
@@ -73,15 +86,14 @@ impl Function<3> for Norm {
             } else {
                 factor * factor * factor / d as f32
             };
-            d_x.extend(
-                row.iter().zip(&d_y).map(|(v, d)| factor * (d - total) - (v - mean) * dot * slope),
-            );
+            d_x.extend(row.iter().zip(&d_y).map(|(v, d)| factor * (d - total) - (v - mean) * dot * slope));
         }
         [Array::new(d_x, x.rows(), d), Array::new(d_weight, 1, d), Array::new(d_bias, 1, d)]
     }
 }
 
 /// A sum in eight lanes, which the compiler keeps in vector registers.
+#[inline(always)]
 fn sum(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0; 8];
     let (chunks, rest) = row.as_chunks::<8>();

@@ -3,8 +3,8 @@
 use burn::tensor::Tensor;
 
 use super::Sentences;
-use crate::ops::{self, AttentionKind};
 use crate::Dropout;
+use crate::ops::{self, AttentionKind};
 use crate::weights::tensor;
 
 /// Queries, keys and values [rows, d] to attended [rows, d]. Its weights are never formed by the original: no dropout.
