@@ -83,7 +83,8 @@ mod tests {
             all.insert(name.clone(), dense);
         }
         for (name, gradient) in all {
-            for probe in 0..3 {
+            let mut faults = Vec::new();
+            for _ in 0..5 {
                 // A random direction each time; its derivative is its product with the gradient.
                 let direction: Vec<f32> =
                     gradient.iter().map(|_| if random.unit() < 0.5 { 1.0 } else { -1.0 }).collect();
@@ -111,11 +112,12 @@ mod tests {
                 };
                 let difference = (at(1.0) - at(-1.0)) / (2.0 * f64::from(h));
                 let tolerance = 2e-3 + 0.02 * expected.abs().max(difference.abs());
-                assert!(
-                    (difference - expected).abs() <= tolerance,
-                    "{name}, probe {probe}: the gradient says {expected}, the difference {difference}"
-                );
+                if (difference - expected).abs() > tolerance {
+                    faults.push((expected, difference));
+                }
             }
+            // A step may cross the kink of a ReLU; a wrong gradient fails in almost every direction.
+            assert!(faults.len() <= 1, "{name}: gradient and difference along directions: {faults:?}");
         }
         // Every tensor of the configuration takes part, but for the score's bias, which cancels in the softmax.
         for name in weights.tensors.keys().filter(|name| !name.ends_with("score.bias")) {
