@@ -1,5 +1,7 @@
 //! `tapir train` as a process: killed with SIGKILL again and again, it ends with the same bytes.
 
+#![allow(clippy::unwrap_used)] // in the helpers of tests, too
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -98,7 +100,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
         kills += 1;
-        assert!(start.elapsed() < Duration::from_secs(120), "killed {kills} times without coming to an end");
+        assert!(start.elapsed() < Duration::from_mins(2), "killed {kills} times without coming to an end");
     }
     assert!(kills >= 2, "the run was too quick to be killed");
     for file in ["generator.safetensors", "actions.tsv", "reviser.safetensors", "first-pass.safetensors"] {

@@ -78,7 +78,8 @@ pub(crate) fn write(path: &Path, sentences: &[&Sentence], actions: &[Vec<bool>])
     let mut text = String::new();
     for (sentence, actions) in sentences.iter().zip(actions) {
         for ((word, label), revise) in sentence.tokens().zip(actions) {
-            text.push_str(&format!("{word}\t{label}\t{}\n", if *revise { "REVISE" } else { "WRITE" }));
+            let action = if *revise { "REVISE" } else { "WRITE" };
+            text.extend([word, "\t", label, "\t", action, "\n"]);
         }
         text.push('\n');
     }
@@ -132,7 +133,9 @@ mod tests {
         assert!((stats.revise - 5.0 / 11.0).abs() < 1e-12);
         assert!((stats.mean_revise - (0.5 + 0.0 + 0.8) / 3.0).abs() < 1e-12);
         let third = 1.0 / 3.0;
-        assert_eq!(stats.bins, [third, 0.0, third, 0.0, third]);
+        for (bin, expected) in stats.bins.iter().zip([third, 0.0, third, 0.0, third]) {
+            assert!((bin - expected).abs() < 1e-12);
+        }
     }
 
     #[test]

@@ -139,6 +139,8 @@ fn update(values: &mut [f32], parts: &[&[f32]], m: &mut [f32], v: &mut [f32], ra
     }
 }
 
+// Inlined into what `dispatch` compiles for the machine that runs it.
+#[allow(clippy::inline_always)]
 #[inline(always)]
 fn fused(
     values: &mut [f32],

@@ -176,16 +176,18 @@ mod tests {
         assert_eq!(made[0].labels, [None, None, Some(0), Some(1)]);
         assert_eq!(made[0].actions, [false, false, false, true]);
         let batch = Batch::new(&[&made[0]], Order::Time, (2, 4));
-        assert_eq!(batch.labels[1], [0.0, 0.0]);
-        assert_eq!(batch.labels[3], [1.0, 0.5]);
-        assert_eq!(batch.actions[0], [0.0, 0.25]);
+        let text = |pair: [f32; 2]| format!("{pair:?}");
+        assert_eq!(text(batch.labels[1]), "[0.0, 0.0]");
+        assert_eq!(text(batch.labels[3]), "[1.0, 0.5]");
+        assert_eq!(text(batch.actions[0]), "[0.0, 0.25]");
     }
 
     #[test]
     fn padding_weighs_nothing() {
         let (long, short) = (example(3), example(1));
         let batch = Batch::new(&[&long, &short], Order::Sentence, (4, 4));
-        assert_eq!(batch.labels.iter().map(|[_, weight]| weight).sum::<f32>(), 1.0);
+        let total: f32 = batch.labels.iter().map(|[_, weight]| weight).sum();
+        assert!((total - 1.0).abs() < 1e-6);
         assert_eq!(batch.ids[4..], [0, 0]);
         let time = Batch::new(&[&long, &short], Order::Time, (4, 4));
         assert_eq!(time.ids, [5, 5, 5, 0, 5, 0]);

@@ -40,7 +40,7 @@ mod tests {
         let example = |ids: &[u32], seed: usize| Example {
             ids: ids.to_vec(),
             labels: (0..ids.len()).map(|t| (t > 0 || seed > 0).then_some(((t + seed) % 4) as u16)).collect(),
-            actions: (0..ids.len()).map(|t| (t + seed) % 3 == 0).collect(),
+            actions: (0..ids.len()).map(|t| (t + seed).is_multiple_of(3)).collect(),
         };
         let all = [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
         let all: Vec<_> = all.iter().collect();
@@ -83,8 +83,8 @@ mod tests {
             all.insert(name.clone(), dense);
         }
         for (name, gradient) in all {
-            let mut faults = Vec::new();
-            for _ in 0..5 {
+            let mut smooth = 0;
+            for _ in 0..8 {
                 // A random direction each time; its derivative is its product with the gradient.
                 let direction: Vec<f32> =
                     gradient.iter().map(|_| if random.unit() < 0.5 { 1.0 } else { -1.0 }).collect();
@@ -110,14 +110,21 @@ mod tests {
                     table.map(|table| weights.tables.insert(name.clone(), table));
                     loss
                 };
-                let difference = (at(1.0) - at(-1.0)) / (2.0 * f64::from(h));
-                let tolerance = 2e-3 + 0.02 * expected.abs().max(difference.abs());
-                if (difference - expected).abs() > tolerance {
-                    faults.push((expected, difference));
+                let (up, here, down) = (at(1.0), at(0.0), at(-1.0));
+                let (ahead, behind) = ((up - here) / f64::from(h), (here - down) / f64::from(h));
+                // The two sides differ where the step crosses the kink of a ReLU: no derivative is to be had there.
+                if (ahead - behind).abs() > 0.01 {
+                    continue;
                 }
+                smooth += 1;
+                let difference = f64::midpoint(ahead, behind);
+                let tolerance = 2e-3 + 0.02 * expected.abs() + (ahead - behind).abs() / 2.0;
+                assert!(
+                    (difference - expected).abs() <= tolerance,
+                    "{name}: the gradient says {expected}, the difference {difference}"
+                );
             }
-            // A step may cross the kink of a ReLU; a wrong gradient fails in almost every direction.
-            assert!(faults.len() <= 1, "{name}: gradient and difference along directions: {faults:?}");
+            assert!(smooth >= 2, "{name}: only {smooth} of 8 steps were smooth");
         }
         // Every tensor of the configuration takes part, but for the score's bias, which cancels in the softmax.
         for name in weights.tensors.keys().filter(|name| !name.ends_with("score.bias")) {

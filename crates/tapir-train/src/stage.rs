@@ -227,7 +227,7 @@ impl Stage<'_> {
             let evaluation = judge(&weights)?;
             if self.keep_last || position.best.is_none_or(|(_, best)| evaluation.score > best.score) {
                 position.best = Some((epoch, evaluation));
-                checkpoint::write(&best_file, &self.export(&weights)?)?;
+                checkpoint::write(&best_file, &Self::export(&weights)?)?;
             }
             position.seconds = clock.seconds();
             (progress.score, progress.revised) = (Some(evaluation.score), evaluation.revised);
@@ -264,7 +264,7 @@ impl Stage<'_> {
     }
 
     /// `model.safetensors` of the components that this stage trains.
-    fn export(&self, weights: &Weights) -> Result<Vec<u8>> {
+    fn export(weights: &Weights) -> Result<Vec<u8>> {
         let mut writer = TensorWriter::default();
         weights.write(&mut writer)?;
         Ok(writer.to_bytes()?)
@@ -276,7 +276,7 @@ impl Stage<'_> {
             config: self.config.clone(),
             labels: self.labels.clone(),
             vocabulary: self.vocabulary.clone(),
-            weights: Bytes::from(self.export(weights)?),
+            weights: Bytes::from(Self::export(weights)?),
         })
     }
 }

@@ -31,7 +31,7 @@ pub struct RunOptions {
 impl RunOptions {
     /// All stages into `out`, a checkpoint a minute.
     pub fn new(out: impl Into<PathBuf>) -> Self {
-        Self { data: None, out: out.into(), stages: None, checkpoint_every: Duration::from_secs(60) }
+        Self { data: None, out: out.into(), stages: None, checkpoint_every: Duration::from_mins(1) }
     }
 }
 
@@ -223,7 +223,7 @@ impl<'a> Workplace<'a> {
         })
     }
 
-    fn run(&self, stage: &Stage, judge: crate::stage::Judge, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+    fn run(stage: &Stage, judge: crate::stage::Judge, tell: &mut dyn FnMut(Event)) -> Result<Report> {
         tell(Event::Started(stage.name, stage.examples.len()));
         let report = stage.run(judge, &mut |progress| tell(Event::Progress(progress)))?;
         tell(Event::Finished(&report));
@@ -235,7 +235,7 @@ impl<'a> Workplace<'a> {
         let (name, objective) = (StageName::Generator, Objective::Generator);
         let stage = self.stage(name, objective, self.generator.clone(), training, &[])?;
         let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
-        self.run(&stage, &judge, tell)
+        Self::run(&stage, &judge, tell)
     }
 
     fn derive_actions(&self, tell: &mut dyn FnMut(Event)) -> Result<()> {
@@ -254,7 +254,7 @@ impl<'a> Workplace<'a> {
         let stage =
             self.stage(StageName::Reviser, Objective::Reviser, self.reviser_config(), training, &[])?;
         let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
-        self.run(&stage, &judge, tell)
+        Self::run(&stage, &judge, tell)
     }
 
     fn train_first_pass(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
@@ -269,11 +269,14 @@ impl<'a> Workplace<'a> {
         let training = &self.preset.first_pass_training;
         let (name, objective) = (StageName::FirstPass, Objective::FirstPass);
         let stage = self.stage(name, objective, self.first_pass_config(), training, &actions)?;
-        let judge = |weights: &Weights| match self.result(StageName::Reviser).exists() {
-            true => self.judge(self.two_pass(weights, None)?, Mode::TwoPass),
-            false => self.judge(stage.parts(weights)?, Mode::FirstPass),
+        let judge = |weights: &Weights| {
+            if self.result(StageName::Reviser).exists() {
+                self.judge(self.two_pass(weights, None)?, Mode::TwoPass)
+            } else {
+                self.judge(stage.parts(weights)?, Mode::FirstPass)
+            }
         };
-        self.run(&stage, &judge, tell)
+        Self::run(&stage, &judge, tell)
     }
 
     /// The validation score of a model.

@@ -1,5 +1,7 @@
 //! The components in burn against the engine, on the same weights: random ones of every shape, and the authors' own.
 
+#![allow(clippy::unwrap_used)] // in the helpers of tests, too
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

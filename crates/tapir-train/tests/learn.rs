@@ -1,5 +1,7 @@
 //! Learning, from end to end, on a part of the shipped SNIPS: what an untrained or broken model cannot do.
 
+#![allow(clippy::unwrap_used)] // in the helpers of tests, too
+
 use std::path::{Path, PathBuf};
 
 use tapir_train::{Preset, RunOptions, train};

@@ -63,7 +63,7 @@ fn record<C: CheckpointStrategy, const N: usize>(
     f: impl Function<N>,
     inputs: [FloatTensor<Autodiff<Flex, C>>; N],
 ) -> FloatTensor<Autodiff<Flex, C>> {
-    let nodes = inputs.each_ref().map(|input| input.node());
+    let nodes = inputs.each_ref().map(FloatTensor::<Autodiff<Flex, C>>::node);
     let arrays = inputs.map(|input| Array::from(input.into_primitive()));
     let (output, saved) = f.forward(arrays);
     match Fused(f).prepare::<C>(nodes).compute_bound().stateful() {

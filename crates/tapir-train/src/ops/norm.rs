@@ -30,7 +30,8 @@ impl Function<3> for Norm {
     }
 }
 
-/// Inlined into code for the machine that runs it.
+// Inlined into what `dispatch` compiles for the machine that runs it.
+#[allow(clippy::inline_always)]
 impl Norm {
     #[inline(always)]
     fn forward_rows(&self, [x, weight, bias]: [Array; 3]) -> (Array, Saved) {
@@ -93,6 +94,7 @@ impl Norm {
 }
 
 /// A sum in eight lanes, which the compiler keeps in vector registers.
+#[allow(clippy::inline_always)]
 #[inline(always)]
 fn sum(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0; 8];
