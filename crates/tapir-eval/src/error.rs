@@ -58,7 +58,9 @@ pub enum Error {
         limit: usize,
     },
     /// An output prefix does not have one label more than the one before.
-    #[error("output {step} has {found} labels, expected {step}: an incremental run labels one word more at each step")]
+    #[error(
+        "output {step} has {found} labels, expected {step}: an incremental run labels one word more at each step"
+    )]
     Ragged {
         /// The output, counted from 1.
         step: usize,

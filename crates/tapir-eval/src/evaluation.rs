@@ -5,8 +5,9 @@ use tapir::{Action, Model};
 
 use crate::f1::ratio;
 use crate::{
-    Dataset, Operations, Percentiles, Record, Run, Scores, Setting, Streaming, Summary, correction_time_score,
-    edit_overhead, edit_overhead_ahead, relative_correctness, relative_correctness_ahead,
+    Dataset, Operations, Percentiles, Record, Run, Scores, Setting, Streaming, Summary,
+    correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
+    relative_correctness_ahead,
 };
 
 /// The look-aheads that the paper reports for the reference model.

@@ -14,6 +14,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod analysis;
+mod bench;
+mod choose;
 mod correction_time;
 mod dataset;
 mod edit_overhead;
@@ -22,12 +25,23 @@ mod evaluation;
 mod f1;
 mod operations;
 mod outputs;
+mod paper;
+mod plot;
 mod record;
 mod relative_correctness;
+mod report;
+mod results;
 mod streaming;
+mod style;
 mod summary;
 mod sweep;
+mod table;
+mod tables;
+mod trace;
 
+pub use analysis::{Agreement, Analysis, Policy, Time};
+pub use bench::{Bench, System};
+pub use choose::{Choice, Constraint};
 pub use correction_time::{correction_time, correction_time_score};
 pub use dataset::{Dataset, Example};
 pub use edit_overhead::{edit_overhead, edit_overhead_ahead};
@@ -36,8 +50,13 @@ pub use evaluation::{Actions, Ahead, Evaluation, Incremental};
 pub use f1::{Score, Scores};
 pub use operations::Operations;
 pub use outputs::Outputs;
+pub use paper::{Paper, Triple, paper};
 pub use record::{Record, Run, Setting};
 pub use relative_correctness::{relative_correctness, relative_correctness_ahead};
+pub use report::Report;
+pub use results::{ModelInfo, RESULTS_VERSION, Results, write_aside};
 pub use streaming::Streaming;
 pub use summary::{Percentiles, Summary};
 pub use sweep::{Sweep, sweep, thresholds};
+pub use table::Table;
+pub use trace::{Cell, Step, Trace};
