@@ -29,6 +29,28 @@ pub(crate) struct Stack {
     pub(crate) parts: Vec<(f64, usize, bool)>,
 }
 
+/// A line of keys: colour, faint, what it stands for.
+pub(crate) fn keys(list: &[(usize, bool, &str)]) -> String {
+    let key = |(colour, faint, name): &(usize, bool, &str)| {
+        let faint = if *faint { " faint" } else { "" };
+        format!(
+            "<span class=\"key\"><svg width=\"12\" height=\"12\"><rect class=\"f{colour}{faint}\" width=\"12\" \
+             height=\"12\"/></svg>{}</span>",
+            escape(name)
+        )
+    };
+    list.iter().map(key).collect::<Vec<_>>().join(" ")
+}
+
+/// A key for dashed lines.
+pub(crate) fn dashed(name: &str) -> String {
+    format!(
+        " <span class=\"key\"><svg width=\"26\" height=\"12\"><line class=\"line theirs l4\" x1=\"0\" y1=\"6\" x2=\"26\" \
+         y2=\"6\"/></svg>{}</span>",
+        escape(name)
+    )
+}
+
 fn open(width: f64, height: f64, title: &str, alone: bool) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use tapir::{Mode, ReviserKind};
 
 use crate::paper::{PAPER, Paper, paper};
-use crate::plot::{Group, Line, Stack, bars, lines, stacks};
+use crate::plot::{Group, Line, Stack, bars, dashed, keys, lines, stacks};
 use crate::style::page;
 use crate::table::{escape, points, share};
-use crate::tables::{POLICY, policy_row};
+use crate::tables::{POLICY, mean_and_std, policy_row};
 use crate::trace::LEGEND;
 use crate::{Error, Evaluation, Incremental, Result, Results, Sweep, Table};
 
@@ -32,6 +32,8 @@ enum Part {
     Table(Table),
     /// Side by side, with a line on how to read them.
     Figures(String, Vec<String>),
+    /// Shown on demand on the page, under a heading in the Markdown.
+    Folded(String, Table),
     /// Shown on demand on the page, left out of the Markdown.
     Details(String, Table),
     Note(String),
@@ -80,7 +82,7 @@ impl Report {
         let sections = self.sections();
         body += "<nav>";
         for (i, section) in sections.iter().enumerate() {
-            let _ = write!(body, "<a href=\"#s{i}\">{}</a>", escape(section.title));
+            let _ = writeln!(body, "<a href=\"#s{i}\">{}</a>", escape(section.title));
         }
         body += "</nav>\n";
         for (i, section) in sections.iter().enumerate() {
@@ -93,7 +95,7 @@ impl Report {
                         "<div class=\"figures\">{}</div>\n<p class=\"note\">{note}</p>\n",
                         figures.concat()
                     ),
-                    Part::Details(name, table) => {
+                    Part::Folded(name, table) | Part::Details(name, table) => {
                         format!("<details><summary>{}</summary>{}</details>\n", escape(name), table.to_html())
                     }
                     Part::Note(text) => format!("<p class=\"note\">{}</p>\n", escape(text)),
@@ -116,11 +118,12 @@ impl Report {
                 .filter_map(|part| match part {
                     Part::Heading(title) => Some(format!("### {title}\n")),
                     Part::Table(table) => Some(table.to_markdown()),
+                    Part::Folded(title, table) => Some(format!("### {title}\n\n{}", table.to_markdown())),
                     Part::Note(note) => Some(format!("{note}\n")),
                     Part::Figures(..) | Part::Details(..) => None,
                 })
                 .collect();
-            if parts.iter().any(|part| !part.starts_with('#')) {
+            if parts.iter().any(|part| part.contains('|')) {
                 let _ = write!(
                     text,
                     "\n## {}\n\n{}\n\n{}",
@@ -299,9 +302,14 @@ impl Report {
         }
         let mut parts = Vec::new();
         if !table.is_empty() {
-            let note = "<b>Grey</b>: reference. <b>Blue</b>: TAPIR-Trf. <b>Orange</b>: TAPIR-LT. Pale bars of the same colour: \
-                        the paper's. Lower is better for EO and CT, higher for RC.";
-            parts.push(Part::Figures(note.to_owned(), figures));
+            let note = keys(&[
+                (4, false, "reference"),
+                (0, false, "TAPIR-Trf"),
+                (0, true, "the paper's"),
+                (1, false, "TAPIR-LT"),
+                (1, true, "the paper's"),
+            ]) + "<br>Lower is better for EO and CT, higher for RC.";
+            parts.push(Part::Figures(note, figures));
             parts.push(Part::Table(table));
         }
         let text = "Edit overhead (EO), correction time score (CT) and relative correctness (RC), means over sentences. For a \
@@ -316,11 +324,11 @@ impl Report {
             "reference",
             "TAPIR",
             "first pass",
-            "TAPIR × reference",
-            "paper's ×",
+            "TAPIR ×",
+            "the paper's ×",
             "TAPIR int8",
-            "int8 × reference",
-            "µs/word median / 95 % / 99 %",
+            "int8 ×",
+            "µs/word, median / 95 % / 99 %",
         ]);
         for (name, entry) in self.named() {
             let Some(bench) = &entry.bench else { continue };
@@ -354,7 +362,7 @@ impl Report {
         let parts = if table.is_empty() { Vec::new() } else { vec![Part::Table(table)] };
         let text = "Sentences a second on one core, one sentence at a time, every prefix. The reference is the same reviser at \
                     every word, without padding, on the same kernels: the honest baseline. (The paper's pads every input to \
-                    200 words, which costs it most of its time.) Ratios are taken within interleaved repetitions.";
+                    200 words, which costs it most of its time.) × is how many times faster than the reference in f32, taken within interleaved repetitions.";
         Section { title: "Speed", text: text.to_owned(), parts }
     }
 
@@ -362,12 +370,12 @@ impl Report {
         let mut table = Table::new([
             "task, model",
             "streaming EM",
-            "words to final label",
+            "words to final",
             "95 %",
             "flickers/word",
             "words changed",
             "operations/sentence",
-            "of the reference's",
+            "of reference",
         ]);
         for (name, entry) in self.named() {
             let Some(evaluation) = &entry.evaluation else { continue };
@@ -438,9 +446,13 @@ impl Report {
                 stacks("All steps, by action and prefix", &actions),
                 stacks("By prefix: correct (C), incorrect (I)", &prefixes),
             ];
-            let note = "<b>Blue</b>: WRITE, prefix correct. <b>Purple</b>: WRITE, prefix incorrect. <b>Orange</b>: REVISE, prefix \
-                        incorrect (needed). <b>Grey</b>: REVISE, prefix correct (not needed). Pale: the paper's.";
-            parts.push(Part::Figures(note.to_owned(), figures));
+            let note = keys(&[
+                (0, false, "WRITE, prefix correct"),
+                (3, false, "WRITE, prefix incorrect"),
+                (1, false, "REVISE, prefix incorrect (needed)"),
+                (4, false, "REVISE, prefix correct (not needed)"),
+            ]) + "<br>Pale bars are the paper's.";
+            parts.push(Part::Figures(note, figures));
             parts.push(Part::Table(table));
         }
         let text = "A prefix is correct (C) if all labels given before the step match the final output, incorrect (I) \
@@ -459,8 +471,7 @@ impl Report {
             let same = entry.model.delay == 0 && entry.model.reviser == Some(ReviserKind::Transformer);
             let paper = theirs(entry).filter(|_| same);
             figures.extend(curves(&title, sweep, paper));
-            tables.push(Part::Heading(title));
-            tables.push(Part::Table(threshold_table(sweep, paper)));
+            tables.push(Part::Folded(title, threshold_table(sweep, paper)));
             if let Some(choice) = &entry.choice {
                 tables.push(Part::Note(format!(
                     "Chosen: τ = {:.1}, {:.2} points below the reviser at every word, {:.3} of the words revised.",
@@ -469,9 +480,9 @@ impl Report {
             }
         }
         if !figures.is_empty() {
-            let note = "<b>Blue</b>: EO. <b>Orange</b>: CT. <b>Green</b>: RC. <b>Purple</b>: score. Dashed lines of the same colour: \
-                        the paper's.";
-            parts.push(Part::Figures(note.to_owned(), figures));
+            let note = keys(&[(0, false, "EO"), (1, false, "CT"), (2, false, "RC"), (3, false, "score")])
+                + &dashed("the paper's");
+            parts.push(Part::Figures(note, figures));
             parts.append(&mut tables);
         }
         let text = "From the reviser at every word (τ = 0) to the first pass alone (τ = 1).";
@@ -498,8 +509,8 @@ impl Report {
                 format!("{name}, {}", entry.model.title()),
                 format!("{:.1} %", 100.0 * agreement.sentences),
                 format!("{:.1} %", 100.0 * agreement.words),
-                format!("{:.3} ± {:.3}", agreement.overhead_agree.mean, agreement.overhead_agree.std),
-                format!("{:.3} ± {:.3}", agreement.overhead_disagree.mean, agreement.overhead_disagree.std),
+                mean_and_std(agreement.overhead_agree),
+                mean_and_std(agreement.overhead_disagree),
                 part(time.first_pass),
                 part(time.controller),
                 part(time.reviser),

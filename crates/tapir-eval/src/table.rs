@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A table: the first column is text, the others are numbers.
+/// A table. Columns of numbers are set to the right, columns of words to the left.
 ///
 /// ```
 /// let mut table = tapir_eval::Table::new(["", "EO", "RC"]);
@@ -33,6 +33,14 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Does a column hold numbers only? The first is always text: it names the row.
+    fn numeric(&self, column: usize) -> bool {
+        let number = |cell: &String| {
+            cell.trim_start_matches('*').starts_with(|c: char| c.is_ascii_digit() || "–-.".contains(c))
+        };
+        column > 0 && self.rows.iter().map(|row| &row[column]).all(|cell| cell.is_empty() || number(cell))
+    }
+
     /// Aligned columns for a terminal.
     pub fn to_text(&self) -> String {
         let lines = || std::iter::once(&self.header).chain(&self.rows);
@@ -44,8 +52,12 @@ impl Table {
             let mut row = String::new();
             for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
                 let pad = " ".repeat(width - cell.chars().count());
-                // Text to the left, numbers to the right.
-                row += &if column == 0 { format!("{cell}{pad}") } else { format!("  {pad}{cell}") };
+                let gap = if column == 0 { "" } else { "  " };
+                row += &if self.numeric(column) {
+                    format!("{gap}{pad}{cell}")
+                } else {
+                    format!("{gap}{cell}{pad}")
+                };
             }
             text += row.trim_end();
             text.push('\n');
@@ -57,7 +69,7 @@ impl Table {
     pub fn to_markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut text = line(&self.header);
-        let rule = |column: usize| if column == 0 { "---" } else { "---:" }.to_owned();
+        let rule = |column: usize| if self.numeric(column) { "---:" } else { "---" }.to_owned();
         text += &line(&(0..self.header.len()).map(rule).collect::<Vec<_>>());
         self.rows.iter().for_each(|row| text += &line(row));
         text
@@ -66,17 +78,19 @@ impl Table {
     /// An HTML table; a cell within `**` is set bold, as Markdown does.
     pub fn to_html(&self) -> String {
         let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
-        for cell in &self.header {
-            let _ = write!(html, "<th>{}</th>", escape(cell));
+        let class = |column: usize| if self.numeric(column) { "" } else { " class=\"t\"" };
+        for (column, cell) in self.header.iter().enumerate() {
+            let _ = write!(html, "<th{}>{}</th>", class(column), escape(cell));
         }
         html += "</tr></thead><tbody>";
         for row in &self.rows {
             html += "<tr>";
-            for cell in row {
+            for (column, cell) in row.iter().enumerate() {
+                let class = class(column);
                 let bold = cell.strip_prefix("**").and_then(|rest| rest.strip_suffix("**"));
                 let _ = match bold {
-                    Some(cell) => write!(html, "<td><b>{}</b></td>", escape(cell)),
-                    None => write!(html, "<td>{}</td>", escape(cell)),
+                    Some(cell) => write!(html, "<td{class}><b>{}</b></td>", escape(cell)),
+                    None => write!(html, "<td{class}>{}</td>", escape(cell)),
                 };
             }
             html += "</tr>";

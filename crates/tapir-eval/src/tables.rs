@@ -3,7 +3,11 @@
 use crate::table::{points, share};
 use crate::{Analysis, Bench, Evaluation, Incremental, Summary, Sweep, Table};
 
-fn mean_and_std(summary: Summary) -> String {
+/// A mean of nothing is not shown as nought.
+pub(crate) fn mean_and_std(summary: Summary) -> String {
+    if summary.count == 0 {
+        return "–".to_owned();
+    }
     format!("{:.3} ± {:.3}", summary.mean, summary.std)
 }
 

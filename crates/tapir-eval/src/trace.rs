@@ -7,7 +7,7 @@ use tapir::Action;
 
 use crate::style::{STYLE, page};
 use crate::table::escape;
-use crate::{Dataset, Record};
+use crate::{Dataset, Record, Run};
 
 /// One sentence as a model read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,9 @@ pub struct Cell {
     /// The label before, if this step changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
+    /// What the first pass said of the newest word, if the revision at once said otherwise (a right-frontier edit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_pass: Option<String>,
     /// Does it differ from the final output?
     pub wrong: bool,
 }
@@ -49,8 +52,16 @@ pub struct Cell {
 impl Cell {
     /// For plain text: edited and wrong by marks, not by colour.
     fn text(&self) -> String {
-        let (mark, wrong) = (if self.old.is_some() { "◆" } else { "" }, if self.wrong { "✗" } else { "" });
-        format!("{mark}{}{wrong}", self.label)
+        let wrong = if self.wrong { "✗" } else { "" };
+        format!("{}{}{wrong}", self.mark(), self.label)
+    }
+
+    fn mark(&self) -> &'static str {
+        match (&self.old, &self.first_pass) {
+            (Some(_), _) => "◆",
+            (None, Some(_)) => "◇",
+            (None, None) => "",
+        }
     }
 }
 
@@ -71,6 +82,7 @@ impl Trace {
             let cells = now.iter().enumerate().map(|(word, &label)| Cell {
                 label: name(label),
                 old: before.get(word).filter(|old| **old != label).map(|old| name(*old)),
+                first_pass: None,
                 wrong: last[word] != label,
             });
             Step { action: *action, policy: *policy, cells: cells.collect() }
@@ -81,6 +93,20 @@ impl Trace {
             gold: with_gold.then(|| example.gold.iter().map(|label| name(*label)).collect()),
             steps: steps.collect(),
         })
+    }
+
+    /// Notes where a revision overruled the first pass on the newest word; `first_pass` is its run on the same sentence.
+    #[must_use]
+    pub fn with_first_pass(mut self, dataset: &Dataset, first_pass: &Run) -> Self {
+        let labels = dataset.names(first_pass.outputs.last());
+        for step in self.steps.iter_mut().filter(|step| step.action == Action::Revise) {
+            // The first pass reads from left to right: its label of a word is the same at every step.
+            let first = step.cells.len().checked_sub(1).and_then(|newest| labels.get(newest));
+            if let (Some(cell), Some(first)) = (step.cells.last_mut(), first) {
+                cell.first_pass = (cell.label != **first).then(|| (*first).to_owned());
+            }
+        }
+        self
     }
 
     /// So many telling sentences: edited on the way, right in the end, short enough to read; the most edited first.
@@ -195,7 +221,8 @@ impl Trace {
         let mut x = vec![LEFT];
         for word in 0..self.words.len() {
             let cells = self.steps.iter().filter_map(|step| step.cells.get(word));
-            let labels = cells.flat_map(|cell| std::iter::once(&cell.label).chain(&cell.old));
+            let labels =
+                cells.flat_map(|cell| std::iter::once(&cell.label).chain(&cell.old).chain(&cell.first_pass));
             let gold = self.gold.iter().filter_map(|gold| gold.get(word));
             let widest = labels.chain(gold).map(|label| wide(label)).fold(wide(&self.words[word]), f64::max);
             x.push(x[word] + widest + 26.0);
@@ -227,8 +254,8 @@ impl Trace {
             put(34.0, y, class, name(step.action));
             put(98.0, y, "mono", &step.policy.map_or("–".to_owned(), |value| format!("{value:.3}")));
             for (cell, x) in step.cells.iter().zip(&x) {
-                if let Some(old) = &cell.old {
-                    put(x - 1.0, y, if cell.wrong { "wrong" } else { "mark" }, "◆");
+                if let Some(old) = cell.old.as_ref().or(cell.first_pass.as_ref()) {
+                    put(x - 1.0, y, if cell.wrong { "wrong" } else { "mark" }, cell.mark());
                     put(x + 12.0, y - 12.0, "old", old);
                 }
                 put(x + 12.0, y, if cell.wrong { "wrong" } else { "mono" }, &cell.label);
@@ -256,7 +283,8 @@ impl Trace {
 
 /// What the marks mean.
 pub(crate) const LEGEND: &str = "A row per time step, the newest word last. <b>◆</b> marks a label that the step changed, with \
-     the old one above it; labels in <span class=\"wrong\">red italics</span> differ from the final output.";
+     the old one above it; <b>◇</b> a newest word on which the revision overruled the first pass, whose label stands above it. \
+     Labels in <span class=\"wrong\">red italics</span> differ from the final output.";
 
 fn name(action: Action) -> &'static str {
     match action {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use support::{cases, dataset, models, sentence};
 use tapir::Mode;
 use tapir_eval::{
-    Evaluation, Outputs, Record, Setting, Summary, correction_time, correction_time_score, edit_overhead,
-    edit_overhead_ahead, relative_correctness, relative_correctness_ahead, sweep, thresholds,
+    Analysis, Evaluation, Outputs, Record, Setting, Summary, correction_time, correction_time_score,
+    edit_overhead, edit_overhead_ahead, relative_correctness, relative_correctness_ahead, sweep, thresholds,
 };
 
 fn outputs() -> impl Strategy<Value = Outputs> {
@@ -124,5 +124,40 @@ proptest! {
         let record = Record::make(&model, &dataset, Setting::of(&model), || ()).unwrap();
         let json = serde_json::to_string(&record).unwrap();
         prop_assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    #[test]
+    fn agreement_is_that_of_the_passes_alone(
+        model in models(),
+        sentences in prop::collection::vec(sentence(), 1..6),
+    ) {
+        let dataset = dataset(&model, &sentences);
+        let setting = Setting::of(&model);
+        let make = |mode| Record::make(&model, &dataset, setting.mode(mode), || ()).unwrap();
+        let (first, second, both) = (make(Mode::FirstPass), make(Mode::Restart), make(Mode::TwoPass));
+        let pairs = first.runs.iter().zip(&second.runs).map(|(a, b)| (a.outputs.last(), b.outputs.last()));
+        let same = pairs.clone().filter(|(a, b)| a == b).count() as f64 / sentences.len() as f64;
+        let words = pairs.flat_map(|(a, b)| a.iter().zip(b)).filter(|(a, b)| a == b).count();
+
+        let analysis = Analysis::of(&model, &dataset, &both, || ()).unwrap();
+        prop_assert_eq!(analysis.agreement.sentences, same);
+        prop_assert!((analysis.agreement.words - words as f64 / dataset.words() as f64).abs() < 1e-9);
+        let policy = analysis.policy;
+        prop_assert_eq!(policy.revise() + policy.write(), both.runs.iter().map(|run| run.actions.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn revising_costs_more_than_writing(model in models(), words in 1..20usize) {
+        use tapir::Action::{Revise, Write};
+        let operations = tapir_eval::Operations::of(model.config(), model.labels().len());
+        let cost = |action, mode| operations.sentence(&vec![action; words], mode);
+        let (first, write, revise) =
+            (cost(Write, Mode::FirstPass), cost(Write, Mode::TwoPass), cost(Revise, Mode::TwoPass));
+        prop_assert!(first < write && write < revise);
+        prop_assert!(cost(Revise, Mode::Restart) < revise, "the reference has no first pass");
     }
 }

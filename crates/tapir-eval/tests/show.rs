@@ -74,6 +74,18 @@ fn a_trace_as_text() {
 }
 
 #[test]
+fn a_trace_shows_where_the_first_pass_was_overruled() {
+    let mut first_pass = record().runs[0].clone();
+    let rows: [&[u16]; 5] = [&[0], &[0, 0], &[0, 0, 3], &[0, 0, 3, 0], &[0, 0, 3, 0, 0]];
+    first_pass.outputs = Outputs::new(rows).unwrap();
+    let trace = Trace::of(&dataset(), &record(), 0, true).unwrap().with_first_pass(&dataset(), &first_pass);
+    assert_eq!(trace.steps[4].cells[4].first_pass.as_deref(), Some("O"));
+    assert_eq!(trace.edits(), 3, "a label that was never shown was not edited");
+    assert!(trace.to_text(120, false).contains("◇I-title"));
+    assert_eq!(trace.to_svg(false).matches('◇').count(), 1);
+}
+
+#[test]
 fn a_trace_as_a_figure() {
     let trace = Trace::of(&dataset(), &record(), 0, true).unwrap();
     let svg = trace.to_svg(false);
