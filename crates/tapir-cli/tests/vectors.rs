@@ -34,10 +34,8 @@ fn built_pruned_and_looked_up() {
         "lookup some.tapirvec song --json",
         "lookup list.txt song",
     ] {
-        said += &format!(
-            "$ tapir vectors {arguments}\n{}",
-            tapir(folder.path(), &format!("vectors {arguments}"))
-        );
+        let output = tapir(folder.path(), &format!("vectors {arguments}"));
+        said += &["$ tapir vectors ", arguments, "\n", &output].concat();
     }
     assert_snapshot!(said);
 }
