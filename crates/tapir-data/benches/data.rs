@@ -11,7 +11,7 @@ use std::{
     hint::black_box,
     io::{BufWriter, Read, Write},
     path::Path,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tapir::WordVectors;
@@ -142,16 +142,23 @@ fn vectors(sentences: &[Sentence]) {
     }
 }
 
-/// The time that this thread spends on a core, where the system tells, so that other programs do not count.
+/// How long some work takes.
 fn time<T>(work: impl FnOnce() -> T) -> Duration {
-    let (clock, core) = (Instant::now(), on_core());
+    let start = clock();
     black_box(work());
-    match (core, on_core()) {
-        (Some(before), Some(after)) => Duration::from_nanos(after - before),
-        _ => clock.elapsed(),
-    }
+    clock() - start
 }
 
-fn on_core() -> Option<u64> {
-    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
+/// The time that this thread has spent on a core, so that other programs do not count.
+#[cfg(unix)]
+fn clock() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The time since the start, where the system does not tell a thread's own.
+#[cfg(not(unix))]
+fn clock() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
 }

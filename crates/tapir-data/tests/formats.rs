@@ -113,6 +113,15 @@ fn character_spans_count_characters_not_bytes() {
     assert_eq!(all, [labelled(&[("à", "O"), ("Thün", "B-city"), ("demà", "B-datetime")])]);
 }
 
+#[test]
+fn a_mistake_does_not_change_the_format() {
+    for (text, format) in [(ARW, Format::Arw), (CONLLU, Format::Conllu)] {
+        let (_folder, path) = file(format!("{text}1\tbad\n"));
+        assert_eq!(Format::detect(&path).unwrap(), format);
+        assert!(sentences(&path, &Options::default()).unwrap_err().is_bad_line());
+    }
+}
+
 const CONLLU: &str = "# sent_id = 1\n# text = I don't\n1\tI\tI\tPRON\tPRP\t_\t0\troot\t_\t_\n\
                       2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n2\tdo\tdo\tAUX\tVBP\t_\t1\taux\t_\t_\n\
                       3\tn't\tnot\tPART\tRB\t_\t1\tadvmod\t_\t_\n3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_\n\n";

@@ -60,8 +60,8 @@ impl WordVectors {
     /// Opens a file by mapping it into memory.
     ///
     /// ```
-    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
-    /// let vectors = tapir::WordVectors::open("assets/en_300d.tapirvec")?;
+    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec");
+    /// let vectors = tapir::WordVectors::open(path)?;
     /// let row = vectors.row("Play").expect("a word with a vector");
     /// let mut vector = vec![0.0; vectors.dim()];
     /// vectors.read(row, &mut vector);
