@@ -146,7 +146,7 @@ fn vectors(sentences: &[Sentence]) {
 fn time<T>(work: impl FnOnce() -> T) -> Duration {
     let start = clock();
     black_box(work());
-    clock() - start
+    clock().saturating_sub(start)
 }
 
 /// The time that this thread has spent on a core, so that other programs do not count.
