@@ -6,6 +6,7 @@ mod data;
 mod import;
 mod info;
 mod quantize;
+mod vectors;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
@@ -22,6 +23,8 @@ enum Command {
     Import(import::Import),
     Info(info::Info),
     Quantize(quantize::Quantize),
+    #[command(subcommand)]
+    Vectors(vectors::Vectors),
 }
 
 fn main() -> std::process::ExitCode {
@@ -30,6 +33,7 @@ fn main() -> std::process::ExitCode {
         Command::Import(command) => command.run(),
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
+        Command::Vectors(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
