@@ -40,15 +40,15 @@ impl Analyze {
         let mut results = self.subject.results(&model, &dataset);
         results.analysis = Some(analysis);
         self.output.finish(&mut results, since, |results| {
-            let mut text = heading(results, dataset.examples.len(), dataset.words());
+            let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];
             if let Some(analysis) = &results.analysis {
-                text += "\nactions (R: REVISE, W: WRITE) and prefixes (C: as in the final output, I: not)\n";
-                text += &analysis.policy_table().to_text();
-                text += &format!("\n{}", analysis.agreement_table().to_text());
-                text += &format!("words with the same label: {:.1} %\n", 100.0 * analysis.agreement.words);
-                text += &format!("\n{}", analysis.time_table().to_text());
+                let key = "actions (R: REVISE, W: WRITE) and prefixes (C: as in the final output, I: not)\n";
+                blocks.push(key.to_owned() + &analysis.policy_table().to_text());
+                let words = format!("words with the same label: {:.1} %\n", 100.0 * analysis.agreement.words);
+                blocks.push(analysis.agreement_table().to_text() + &words);
+                blocks.push(analysis.time_table().to_text());
             }
-            text
+            blocks
         })
     }
 }

@@ -50,12 +50,9 @@ impl Bench {
         let mut results = self.subject.results(&model, &dataset);
         results.bench = Some(bench);
         self.output.finish(&mut results, since, |results| {
-            let mut text = heading(results, dataset.examples.len(), dataset.words());
-            if let Some(bench) = &results.bench {
-                text += &format!("{repetitions} repetitions, threshold {:.2}\n\n", setting.threshold);
-                text += &bench.table().to_text();
-            }
-            text
+            let how = format!("{repetitions} repetitions, threshold {:.2}\n", setting.threshold);
+            let table = results.bench.as_ref().map_or(String::new(), |bench| bench.table().to_text());
+            vec![heading(results, dataset.examples.len(), dataset.words()) + &how, table]
         })
     }
 }

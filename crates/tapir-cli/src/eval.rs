@@ -66,29 +66,26 @@ impl Eval {
             write_aside(path, json.to_string().as_bytes())?;
         }
         self.output.finish(&mut results, since, |results| {
-            let mut text = heading(results, dataset.examples.len(), dataset.words());
-            let both =
-                [("", &results.evaluation), ("reference: the reviser at every word", &results.reference)];
+            let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];
+            let both = [
+                ("model", &results.evaluation),
+                ("reference: the reviser at every word", &results.reference),
+            ];
             for (name, evaluation) in both {
                 let Some(evaluation) = evaluation else { continue };
-                if !name.is_empty() {
-                    text += &format!("\n{name}\n");
-                }
-                let score = 100.0 * evaluation.headline();
                 let tau = match evaluation.setting.mode {
                     Mode::TwoPass => format!(", threshold {:.2}", evaluation.setting.threshold),
                     _ => String::new(),
                 };
-                text += &format!("{} {score:.2}{tau}\n\n", evaluation.headline_name());
-                text += &evaluation.incremental_table().to_text();
-                text.push('\n');
-                text += &evaluation.measure_table().to_text();
+                let score = 100.0 * evaluation.headline();
+                blocks.push(format!("{name}{tau}\n{} {score:.2}\n", evaluation.headline_name()));
+                blocks.push(evaluation.incremental_table().to_text());
+                blocks.push(evaluation.measure_table().to_text());
                 if self.by_label {
-                    text.push('\n');
-                    text += &evaluation.score_table().to_text();
+                    blocks.push(evaluation.score_table().to_text());
                 }
             }
-            text
+            blocks
         })
     }
 }

@@ -1,14 +1,93 @@
 //! `tapir info`: what a model directory holds.
 
-/// Show what a model directory holds
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+use tapir::{Model, ReviserKind};
+
+/// Show what a model is made of
+///
+/// Example: tapir info runs/snips
 #[derive(clap::Args)]
 pub(crate) struct Info {
     /// The model directory
-    model: std::path::PathBuf,
+    model: PathBuf,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
 }
 
 impl Info {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
-        anyhow::bail!("{}: not a model directory", self.model.display())
+    pub(crate) fn run(self) -> Result<()> {
+        let model = Model::open(&self.model)?;
+        let text = if self.json { as_json(&model)? } else { as_text(&model) };
+        print!("{text}");
+        Ok(())
     }
+}
+
+fn as_json(model: &Model) -> Result<String> {
+    let (first_pass, reviser) = model.weight_bytes();
+    let info = json!({
+        "config": model.config(),
+        "labels": model.labels().iter().collect::<Vec<_>>(),
+        "words": model.vocabulary().len(),
+        "ids": model.vocabulary().ids(),
+        "file_bytes": model.parts().weights.len(),
+        "first_pass_bytes": first_pass,
+        "reviser_bytes": reviser,
+        "kernels": tapir::kernels::isa().to_string(),
+    });
+    Ok(serde_json::to_string_pretty(&info)? + "\n")
+}
+
+fn as_text(model: &Model) -> String {
+    let config = model.config();
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if !config.task.is_empty() {
+        rows.push(("task", config.task.clone()));
+    }
+    rows.push(("labels", model.labels().len().to_string()));
+    let mut words = format!("{} trained", model.vocabulary().len());
+    if let Some(vectors) = model.vocabulary().vectors() {
+        let _ = write!(words, ", {} more with a pretrained vector", vectors.len());
+    }
+    rows.push(("words", words));
+    rows.push(("threshold", config.threshold.to_string()));
+    rows.push(("delay", config.delay.to_string()));
+    if let Some(p) = &config.processor {
+        rows.push(("processor", format!("LSTM, {}, hidden {}", layers(p.layers), p.hidden)));
+    }
+    if let Some(c) = &config.controller {
+        rows.push((
+            "controller",
+            format!("LSTMN, {}, hidden {}, memory {}", layers(c.layers), c.hidden, c.memory),
+        ));
+    }
+    if let Some(r) = &config.reviser {
+        let kind = match r.kind {
+            ReviserKind::Transformer => "Transformer",
+            ReviserKind::LinearTransformer => "Linear Transformer",
+        };
+        let sizes = format!("hidden {}, feed-forward {}, {} heads", r.hidden, r.feed_forward, r.heads);
+        rows.push(("reviser", format!("{kind}, {}, {sizes}", layers(r.layers))));
+    }
+    let (first_pass, reviser) = model.weight_bytes();
+    let megabytes = |bytes: usize| format!("{:.1} MB", bytes as f64 / 1e6);
+    rows.push(("file", megabytes(model.parts().weights.len())));
+    rows.push((
+        "per word",
+        format!("{} of weights read, {} more to revise", megabytes(first_pass), megabytes(reviser)),
+    ));
+    rows.push(("kernels", tapir::kernels::isa().to_string()));
+    rows.iter().fold(String::new(), |mut text, (name, value)| {
+        let _ = writeln!(text, "{name:<11} {value}");
+        text
+    })
+}
+
+fn layers(n: usize) -> String {
+    if n == 1 { "1 layer".to_owned() } else { format!("{n} layers") }
 }

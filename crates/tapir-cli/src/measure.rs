@@ -1,6 +1,6 @@
 //! What the measuring commands share: a model, the sentences to run it on, progress, and where results go.
 
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -90,23 +90,31 @@ pub(crate) fn results(folder: &Path, model: &Model, dataset: &Dataset) -> Result
 }
 
 impl Output {
-    /// Notes the time, writes the file, and prints JSON if that was asked for; otherwise `text`.
+    /// Notes the time, writes the file, and prints JSON if that was asked for; otherwise blocks of text.
     pub(crate) fn finish(
         &self,
         results: &mut Results,
         since: Instant,
-        text: impl FnOnce(&Results) -> String,
+        blocks: impl FnOnce(&Results) -> Vec<String>,
     ) -> Result<()> {
         results.seconds = since.elapsed().as_secs_f64();
         if let Some(path) = &self.output {
             results.save(path)?;
         }
-        if self.json {
-            println!("{}", serde_json::to_string_pretty(results)?);
+        let text = if self.json {
+            serde_json::to_string_pretty(results)? + "\n"
         } else {
-            print!("{}", text(results));
-        }
-        Ok(())
+            blocks(results).join("\n")
+        };
+        print(&text)
+    }
+}
+
+/// Prints; a reader that has seen enough, such as `head`, is no fault.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
     }
 }
 

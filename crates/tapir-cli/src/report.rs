@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::measure::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tapir_eval::{Report as Page, Results, write_aside};
@@ -48,7 +49,7 @@ impl Report {
             write_aside(path, markdown.as_bytes())?;
         }
         if self.html.is_none() && self.markdown.is_none() {
-            print!("{markdown}");
+            print(&markdown)?;
         }
         Ok(())
     }

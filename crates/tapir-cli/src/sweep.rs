@@ -69,20 +69,21 @@ impl Sweep {
             choice.write(&self.subject.model)?;
         }
         self.output.finish(&mut results, since, |results| {
-            let mut text = heading(results, dataset.examples.len(), dataset.words());
-            if let Some(sweep) = &results.sweep {
-                text += &format!("\n{}", sweep.table().to_text());
-            }
+            let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];
+            blocks.extend(results.sweep.as_ref().map(|sweep| sweep.table().to_text()));
             if let Some(choice) = &results.choice {
-                text += &format!(
-                    "\nchosen: threshold {:.2}: {:.2} points below the reviser, edit overhead {:.3}, {:.3} of words revised\n",
+                let written = if self.dry_run {
+                    "the model is left as it is".to_owned()
+                } else {
+                    format!("{}: this is its default now", self.subject.model.display())
+                };
+                blocks.push(format!(
+                    "chosen: threshold {:.2}: {:.2} points below the reviser, edit overhead {:.3}, \
+                     {:.3} of words revised\n{written}\n",
                     choice.threshold, choice.below, choice.edit_overhead, choice.revisions
-                );
-                if !self.dry_run {
-                    text += &format!("{}: this is its default now\n", self.subject.model.display());
-                }
+                ));
             }
-            text
+            blocks
         })
     }
 }

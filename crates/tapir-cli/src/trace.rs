@@ -98,15 +98,15 @@ impl Trace {
         results.traces = figures;
         self.output.finish(&mut results, since, |results| {
             let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(160);
-            let mut text = String::new();
-            for figure in &results.traces {
-                if figure.sentence > 0 {
-                    text += &format!("sentence {}\n", figure.sentence);
-                }
-                text += &figure.to_text(width, colour());
-                text.push('\n');
-            }
-            text + "◆ changed at this step   ◇ the revision overruled the first pass   ✗ differs from the final output\n"
+            let figures = results.traces.iter().map(|figure| {
+                let title = match figure.sentence {
+                    0 => String::new(),
+                    n => format!("sentence {n}\n"),
+                };
+                title + &figure.to_text(width, colour())
+            });
+            let key = "◆ changed at this step   ◇ the revision overruled the first pass   ✗ differs from the final output\n";
+            figures.chain([key.to_owned()]).collect()
         })
     }
 

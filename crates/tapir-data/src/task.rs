@@ -191,10 +191,11 @@ impl Task {
         let folder = candidates.iter().find(|folder| self.train.find(folder).is_some()).ok_or_else(|| {
             let names: Vec<_> = self.train.names().iter().map(|name| name.display().to_string()).collect();
             let reason = format!(
-                "no corpus for the task {name} here; expected {files}. Where to get it is said in tasks/{name}.toml; \
-                 --data DIR points at another folder",
+                "no corpus for the task {name}; expected {files} here or in a folder {folders}. tasks/{name}.toml says \
+                 where to get it; --data DIR points at another folder",
                 name = self.name,
                 files = names.join(" or "),
+                folders = [std::slice::from_ref(&self.name), &self.folders].concat().join(" or "),
             );
             Error::file(root, reason)
         })?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use tapir::{Model, Scheme};
-use tapir_data::{Corpus, Sentence, Split, Task};
+use tapir_data::{Corpus, Sentence, Split, Task, Text};
 
 use crate::{Error, Result};
 
@@ -45,7 +45,7 @@ impl Dataset {
     pub fn new(model: &Model, task: &Task, corpus: &Corpus, split: Split) -> Result<Self> {
         let known = model.labels();
         let trained: BTreeSet<&str> =
-            corpus.train.iter().flat_map(|sentence| &sentence.labels).map(|label| label.as_str()).collect();
+            corpus.train.iter().flat_map(|sentence| &sentence.labels).map(Text::as_str).collect();
         let missing: Vec<&str> = trained.into_iter().filter(|label| known.id(label).is_none()).collect();
         if !missing.is_empty() {
             let examples: Vec<String> = missing.iter().take(3).map(|label| format!("`{label}`")).collect();
@@ -88,7 +88,7 @@ impl Dataset {
             return Err(Error::Empty { what: "the list of sentences".to_owned() });
         }
         let config = model.config();
-        let mut labels: Vec<String> = model.labels().iter().map(|label| label.to_string()).collect();
+        let mut labels: Vec<String> = model.labels().iter().map(ToString::to_string).collect();
         let known = labels.len();
         let mut ids: HashMap<String, u16> =
             labels.iter().enumerate().map(|(id, label)| (label.clone(), id as u16)).collect();

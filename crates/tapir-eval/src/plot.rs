@@ -103,8 +103,8 @@ fn digits(step: f64) -> usize {
 
 /// Lines over 0..=1, each with its name at its right end.
 pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> String {
-    const WIDTH: f64 = 330.0;
-    const HEIGHT: f64 = 220.0;
+    const WIDTH: f64 = 262.0;
+    const HEIGHT: f64 = 200.0;
     const LEFT: f64 = 42.0;
     const RIGHT: f64 = 16.0;
     const TOP: f64 = 26.0;
@@ -139,34 +139,38 @@ pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> 
             escape(&line.name)
         );
         if !line.theirs {
-            for (a, b) in &line.points {
-                let _ = write!(
-                    svg,
-                    "<circle class=\"f{}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.6\"/>",
-                    line.colour,
-                    x(*a),
-                    y(*b)
-                );
+            for (x, y) in line.points.iter().map(|(a, b)| (x(*a), y(*b))) {
+                // Discs and squares in turn: lines can be told apart without colour.
+                let _ = if line.colour % 2 == 0 {
+                    write!(svg, "<circle class=\"f{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.7\"/>", line.colour)
+                } else {
+                    let (x, y) = (x - 2.4, y - 2.4);
+                    write!(
+                        svg,
+                        "<rect class=\"f{}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"4.8\" height=\"4.8\"/>",
+                        line.colour
+                    )
+                };
             }
         }
     }
     svg + "</svg>\n"
 }
 
-/// Groups of bars from zero up, each bar with its value on top.
+/// Groups of bars from zero up, each bar with its value on top; each group has a scale of its own.
 pub(crate) fn bars(title: &str, groups: &[Group]) -> String {
     const BAR: f64 = 30.0;
-    const HEIGHT: f64 = 190.0;
+    const HEIGHT: f64 = 170.0;
     const TOP: f64 = 40.0;
     const BOTTOM: f64 = 24.0;
     let count: usize = groups.iter().map(|group| group.bars.len()).sum();
     let width = (count as f64 * BAR + groups.len() as f64 * 22.0 + 12.0).max(220.0);
-    let high = groups.iter().flat_map(|g| &g.bars).map(|b| b.0).fold(1e-9, f64::max);
-    let y = |v: f64| HEIGHT - BOTTOM - v / high * (HEIGHT - TOP - BOTTOM);
     let mut svg = open(width, HEIGHT, title, false);
     let mut x = 12.0;
     for group in groups {
         let start = x;
+        let high = group.bars.iter().map(|bar| bar.0).fold(1e-9, f64::max);
+        let y = |v: f64| HEIGHT - BOTTOM - v / high * (HEIGHT - TOP - BOTTOM);
         for &(value, colour, faint) in &group.bars {
             bar(&mut svg, colour, faint, (x + 1.0, y(value)), (BAR - 2.0, HEIGHT - BOTTOM - y(value)));
             let label = format!("{value:.3}");
@@ -175,9 +179,9 @@ pub(crate) fn bars(title: &str, groups: &[Group]) -> String {
             x += BAR;
         }
         text(&mut svg, f64::midpoint(start, x), HEIGHT - 7.0, "dim", "middle", &group.name);
+        rule(&mut svg, "axis", (start - 4.0, HEIGHT - BOTTOM), (x + 4.0, HEIGHT - BOTTOM));
         x += 22.0;
     }
-    rule(&mut svg, "axis", (6.0, HEIGHT - BOTTOM), (width - 6.0, HEIGHT - BOTTOM));
     svg + "</svg>\n"
 }
 

@@ -88,7 +88,7 @@ impl Report {
         for (i, section) in sections.iter().enumerate() {
             let _ = writeln!(body, "<h2 id=\"s{i}\">{}</h2>\n<p>{}</p>", escape(section.title), section.text);
             for part in &section.parts {
-                body += &match part {
+                let html = match part {
                     Part::Heading(text) => format!("<h3>{}</h3>\n", escape(text)),
                     Part::Table(table) => table.to_html(),
                     Part::Figures(note, figures) => format!(
@@ -100,6 +100,7 @@ impl Report {
                     }
                     Part::Note(text) => format!("<p class=\"note\">{}</p>\n", escape(text)),
                 };
+                body += &html;
             }
         }
         page(TITLE, &body)
@@ -308,7 +309,7 @@ impl Report {
                 (0, true, "the paper's"),
                 (1, false, "TAPIR-LT"),
                 (1, true, "the paper's"),
-            ]) + "<br>Lower is better for EO and CT, higher for RC.";
+            ]) + "<br>Lower is better for EO and CT, higher for RC. Each measure has its own scale, from 0.";
             parts.push(Part::Figures(note, figures));
             parts.push(Part::Table(table));
         }
@@ -451,7 +452,7 @@ impl Report {
                 (3, false, "WRITE, prefix incorrect"),
                 (1, false, "REVISE, prefix incorrect (needed)"),
                 (4, false, "REVISE, prefix correct (not needed)"),
-            ]) + "<br>Pale bars are the paper's.";
+            ]) + "<br>Muted bars are the paper's.";
             parts.push(Part::Figures(note, figures));
             parts.push(Part::Table(table));
         }
@@ -470,8 +471,10 @@ impl Report {
             let title = format!("{name}, {}", entry.model.title());
             let same = entry.model.delay == 0 && entry.model.reviser == Some(ReviserKind::Transformer);
             let paper = theirs(entry).filter(|_| same);
-            figures.extend(curves(&title, sweep, paper));
-            tables.push(Part::Folded(title, threshold_table(sweep, paper)));
+            // The two plots of a model stay side by side.
+            let [low, high] = curves(&title, sweep, paper);
+            figures.push(format!("<div class=\"pair\">{low}{high}</div>"));
+            tables.push(Part::Folded(format!("{title}: raw numbers"), threshold_table(sweep, paper)));
             if let Some(choice) = &entry.choice {
                 tables.push(Part::Note(format!(
                     "Chosen: τ = {:.1}, {:.2} points below the reviser at every word, {:.3} of the words revised.",

@@ -31,11 +31,12 @@ h3{font-size:1rem;margin:1.4rem 0 .3rem} p{max-width:46rem;margin:.4rem 0 .8rem}
 .scroll{overflow-x:auto;margin:.6rem 0 1rem} table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
 th,td{padding:.28rem .7rem;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
 th{white-space:normal;vertical-align:bottom;color:var(--dim);font-weight:600;border-bottom-width:2px} th.t,td.t{text-align:left} th:first-child,td:first-child{padding-left:0}
-tbody tr:hover{background:var(--soft)} .figures{display:flex;flex-wrap:wrap;align-items:flex-start;gap:1.2rem 1.8rem;margin:.6rem 0 1rem}
-.figures svg{max-width:100%;height:auto} details{margin:.4rem 0 1rem} summary{cursor:pointer;color:var(--dim)}
+tbody tr:hover{background:var(--soft)} .figures{display:flex;flex-wrap:wrap;align-items:flex-start;gap:1.1rem 1.4rem;margin:.6rem 0 1rem}
+.pair{display:flex;flex-wrap:wrap;gap:.6rem}
+.figures svg{max-width:100%;height:auto} details{margin:.1rem 0;font-size:.92rem} summary{cursor:pointer;color:var(--dim)}
 nav{line-height:1.9} .key{margin-right:1.1rem;white-space:nowrap} .key svg{vertical-align:-1px;margin-right:.35rem}
 nav a{color:var(--c0);margin-right:1rem;text-decoration:none;font-size:.92rem;white-space:nowrap} nav a:hover{text-decoration:underline}
-@media print{main{max-width:none;padding:0} h2,figure,svg,tr{break-inside:avoid} nav{display:none} .scroll{overflow:visible}
+@media print{main{max-width:none;padding:0} h2,figure,svg,tr{break-inside:avoid} nav{display:none} .scroll{overflow:visible} .scroll svg{max-width:100%;height:auto}
 table{font-size:.72rem} th,td{padding:.15rem .4rem}}
 ";
 

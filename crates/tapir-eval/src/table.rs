@@ -53,11 +53,9 @@ impl Table {
             for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
                 let pad = " ".repeat(width - cell.chars().count());
                 let gap = if column == 0 { "" } else { "  " };
-                row += &if self.numeric(column) {
-                    format!("{gap}{pad}{cell}")
-                } else {
-                    format!("{gap}{cell}{pad}")
-                };
+                let (left, right) =
+                    if self.numeric(column) { (pad.as_str(), "") } else { ("", pad.as_str()) };
+                row.extend([gap, left, cell, right]);
             }
             text += row.trim_end();
             text.push('\n');

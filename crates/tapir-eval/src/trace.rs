@@ -214,17 +214,20 @@ impl Trace {
 
     /// An SVG figure; with `alone` it carries its own colours, otherwise it takes those of the page around it.
     pub fn to_svg(&self, alone: bool) -> String {
-        const ROW: f64 = 30.0;
+        const ROW: f64 = 34.0;
         const LEFT: f64 = 158.0;
         // 7.3 pixels a character of the 12-pixel monospaced font, and room for the mark.
         let wide = |text: &str| text.chars().count() as f64 * 7.3;
         let mut x = vec![LEFT];
         for word in 0..self.words.len() {
             let cells = self.steps.iter().filter_map(|step| step.cells.get(word));
-            let labels =
-                cells.flat_map(|cell| std::iter::once(&cell.label).chain(&cell.old).chain(&cell.first_pass));
+            let old = cells
+                .clone()
+                .flat_map(|cell| cell.old.iter().chain(&cell.first_pass))
+                .map(|old| 0.8 * wide(old));
             let gold = self.gold.iter().filter_map(|gold| gold.get(word));
-            let widest = labels.chain(gold).map(|label| wide(label)).fold(wide(&self.words[word]), f64::max);
+            let labels = cells.map(|cell| &cell.label).chain(gold).map(|label| wide(label));
+            let widest = labels.chain(old).fold(wide(&self.words[word]), f64::max);
             x.push(x[word] + widest + 26.0);
         }
         let rows = self.steps.len() + usize::from(self.gold.is_some());
@@ -256,7 +259,7 @@ impl Trace {
             for (cell, x) in step.cells.iter().zip(&x) {
                 if let Some(old) = cell.old.as_ref().or(cell.first_pass.as_ref()) {
                     put(x - 1.0, y, if cell.wrong { "wrong" } else { "mark" }, cell.mark());
-                    put(x + 12.0, y - 12.0, "old", old);
+                    put(x + 12.0, y - 13.0, "old", old);
                 }
                 put(x + 12.0, y, if cell.wrong { "wrong" } else { "mono" }, &cell.label);
             }

@@ -1,4 +1,5 @@
 //! The choice of a threshold under a constraint.
+#![allow(clippy::unwrap_used, clippy::float_cmp)] // clippy.toml allows the first in tests, not in their helpers
 
 use tapir_eval::{Constraint, Dataset, Evaluation, Record, Setting, Sweep};
 

@@ -1,4 +1,5 @@
 //! The metrics against values recorded from the authors' implementation and from seqeval.
+#![allow(clippy::unwrap_used, clippy::float_cmp)] // clippy.toml allows the first in tests, not in their helpers
 
 use std::{env, fs, path::PathBuf};
 

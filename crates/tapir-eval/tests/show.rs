@@ -1,4 +1,5 @@
 //! What people see: tables and traces of a record made by hand, so that no rounding of a model can change them.
+#![allow(clippy::unwrap_used, clippy::float_cmp)] // clippy.toml allows the first in tests, not in their helpers
 
 use insta::assert_snapshot;
 use tapir::{Action, Mode, Scheme};

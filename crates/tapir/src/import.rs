@@ -214,7 +214,7 @@ impl Source<'_> {
     /// How many numbers i, from 0 on, stand in names `{before}{i}{after}`.
     fn count(&self, before: &str, after: &str) -> usize {
         let has = |i: usize| self.tensors.shape(&format!("{}{before}{i}{after}", self.prefix)).is_ok();
-        (0..).take_while(|i| has(*i)).count()
+        (0..self.tensors.names().count()).take_while(|i| has(*i)).count()
     }
 
     fn matrix(&self, name: &str) -> Result<Matrix> {

@@ -36,6 +36,8 @@ pub struct WordVectors {
     scale: f32,
     notice: String,
     parts: Parts,
+    /// How each block's first word begins: what a lookup searches before it touches the file.
+    heads: Vec<u64>,
 }
 
 /// Where each tensor lies in the bytes.
@@ -50,11 +52,13 @@ struct Parts {
 impl WordVectors {
     /// Opens a file by mapping it into memory.
     ///
-    /// ```no_run
-    /// let vectors = tapir::WordVectors::open("assets/en_300d.tapirvec")?;
-    /// let row = vectors.row("Westbam").expect("a word with a vector");
+    /// ```
+    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec");
+    /// let vectors = tapir::WordVectors::open(path)?;
+    /// let row = vectors.row("Play").expect("a word with a vector");
     /// let mut vector = vec![0.0; vectors.dim()];
     /// vectors.read(row, &mut vector);
+    /// assert_eq!(vector.len(), 300);
     /// # Ok::<(), tapir::Error>(())
     /// ```
     #[cfg(feature = "store")]
@@ -64,7 +68,8 @@ impl WordVectors {
     }
 
     /// Reads the content of such a file; `name` is what errors call it.
-    pub fn from_bytes(bytes: Bytes, name: &str) -> Result<Self> {
+    pub fn from_bytes(bytes: impl Into<Bytes>, name: &str) -> Result<Self> {
+        let bytes = bytes.into();
         let invalid = |reason: String| Error::invalid(name, reason);
         let all = &*bytes;
         let (header, metadata) = SafeTensors::read_metadata(all)
@@ -120,7 +125,12 @@ impl WordVectors {
         let scale = number("scale")? as f32;
         let notice = about("notice").unwrap_or_default();
         let parts = Parts { rows, scales, words, blocks, word_rows };
-        Ok(Self { dim: shape[1], rows: shape[0], len, scale, notice, parts, bytes })
+        let mut vectors =
+            Self { dim: shape[1], rows: shape[0], len, scale, notice, parts, bytes, heads: Vec::new() };
+        let heads = (0..blocks_shape[0]).map(|block| vectors.head(block).map(beginning)).collect();
+        vectors.heads =
+            Option::ok_or_else(heads, || invalid("damaged: a block of words is cut short".into()))?;
+        Ok(vectors)
     }
 
     /// The whole file.
@@ -249,17 +259,24 @@ impl WordVectors {
 
     /// The row of exactly this word.
     fn exact(&self, word: &[u8]) -> Option<u32> {
-        let blocks = self.parts.blocks.len() / 4;
-        let (mut low, mut high) = (0, blocks);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            let mut block = self.block(middle)?;
-            let length = take_number(&mut block)?;
-            if take(&mut block, length)? <= word { low = middle + 1 } else { high = middle }
+        let key = beginning(word);
+        let below = self.heads.partition_point(|head| *head < key);
+        // Few heads begin as the word does: only those are compared whole.
+        let same = self.heads.get(below..)?.iter().take_while(|head| **head == key).count();
+        let mut after = below + same;
+        while after > below && self.head(after - 1)? > word {
+            after -= 1;
         }
-        let block = low.checked_sub(1)?;
+        let block = after.checked_sub(1)?;
         let place = find_in_block(self.block(block)?, word)?;
         self.word_row(block * BLOCK + place)
+    }
+
+    /// A block's first word.
+    fn head(&self, block: usize) -> Option<&[u8]> {
+        let mut bytes = self.block(block)?;
+        let length = take_number(&mut bytes)?;
+        take(&mut bytes, length)
     }
 
     /// The bytes from a block's start.
@@ -304,31 +321,44 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 /// The place of a word in a block. Words are in byte order, so most are passed over without looking at their bytes.
 fn find_in_block(mut block: &[u8], word: &[u8]) -> Option<usize> {
     let length = take_number(&mut block)?;
-    let mut previous = take(&mut block, length)?;
+    let head = take(&mut block, length)?;
     // How much of `word` the current word of the block begins with.
-    let mut matched = common(previous, word);
-    if matched == word.len() && matched == previous.len() {
+    let mut matched = common(head, word);
+    if matched == word.len() && matched == head.len() {
         return Some(0);
     }
     for place in 1..BLOCK {
         let (shared, new) = take_lengths(&mut block)?;
-        previous = take(&mut block, new)?;
+        if shared > matched {
+            block = block.get(new..)?;
+            continue;
+        }
         if shared < matched {
             return None;
         }
-        if shared == matched {
-            let wanted = word.get(matched..)?;
-            let more = common(previous, wanted);
-            if more == wanted.len() && more == previous.len() {
-                return Some(place);
-            }
-            if previous.get(more) > wanted.get(more) {
-                return None;
-            }
-            matched += more;
+        let new = take(&mut block, new)?;
+        let wanted = word.get(matched..)?;
+        let more = common(new, wanted);
+        if more == wanted.len() && more == new.len() {
+            return Some(place);
         }
+        if new.get(more) > wanted.get(more) {
+            return None;
+        }
+        matched += more;
     }
     None
+}
+
+/// The first eight bytes as a number that sorts as they do.
+fn beginning(word: &[u8]) -> u64 {
+    match word.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            word.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+                << (64 - 8 * word.len()).min(63)
+        }
+    }
 }
 
 fn common(a: &[u8], b: &[u8]) -> usize {
@@ -354,11 +384,16 @@ fn take_number(bytes: &mut &[u8]) -> Option<usize> {
 }
 
 /// How much a word shares with the one before it, and how many bytes follow.
+#[inline]
 fn take_lengths(bytes: &mut &[u8]) -> Option<(usize, usize)> {
-    let [byte] = *take(bytes, 1)? else { return None };
-    let mut length = |half: u8| match half {
-        15 => take_number(bytes).map(|more| 15 + more),
-        half => Some(usize::from(half)),
-    };
-    Some((length(byte >> 4)?, length(byte & 15)?))
+    let (byte, rest) = bytes.split_first()?;
+    *bytes = rest;
+    let (mut shared, mut new) = (usize::from(byte >> 4), usize::from(byte & 15));
+    if shared == 15 {
+        shared += take_number(bytes)?;
+    }
+    if new == 15 {
+        new += take_number(bytes)?;
+    }
+    Some((shared, new))
 }

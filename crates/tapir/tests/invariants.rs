@@ -1,4 +1,5 @@
 //! What must hold for every model and every sequence of operations.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

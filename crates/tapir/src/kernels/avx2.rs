@@ -50,7 +50,7 @@ impl Simd for Avx2 {
 
     // 16 registers: up to 12 sums of eight lanes, and what is multiplied.
     const PANELS: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
-    const PANELS_INT8: [usize; MOST_ROWS] = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0];
+    const PANELS_INT8: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> Self::F32 {
@@ -70,8 +70,8 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn splat_pair(self, from: *const i16) -> Self::Pairs {
-        // SAFETY: the caller gives two readable i16.
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
+        // SAFETY: the caller gives a readable pair.
         unsafe { [_mm256_set1_epi32(from.cast::<i32>().read_unaligned()); 2] }
     }
 

@@ -62,8 +62,8 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn splat_pair(self, from: *const i16) -> Self::Pairs {
-        // SAFETY: the caller gives two readable i16.
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
+        // SAFETY: the caller gives a readable pair.
         unsafe { _mm512_set1_epi32(from.cast::<i32>().read_unaligned()) }
     }
 

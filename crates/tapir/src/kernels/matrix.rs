@@ -5,7 +5,7 @@ use std::fmt;
 use super::isa::{self, Isa, Kernel, isa};
 use super::lines::{LineF32, LineInt8};
 use super::product_f32::ProductF32;
-use super::product_int8::{INPUTS, ProductInt8};
+use super::product_int8::{INPUTS, PAIRS, ProductInt8};
 use super::simd::LANES;
 
 /// A weight matrix [outputs, inputs], packed once for the product that is taken.
@@ -32,8 +32,18 @@ enum Packed {
 /// Buffers that products reuse: after they have grown once, nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    quantized: Vec<i16>,
+    packed: Vec<f32>,
+    quantized: Vec<[i16; 2]>,
+    packed_pairs: Vec<[i16; 2]>,
     row_scales: Vec<f32>,
+}
+
+/// So many elements of a buffer, which grows if need be.
+fn room<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
+    if buffer.len() < length {
+        buffer.resize(length, T::default());
+    }
+    &mut buffer[..length]
 }
 
 impl Matrix {
@@ -118,21 +128,22 @@ impl Matrix {
         assert_eq!(Some(y.len()), rows.checked_mul(outputs), "y is [rows, outputs]");
         assert!(bias.is_empty() || bias.len() == outputs, "bias is [outputs] or empty");
         match &self.packed {
-            Packed::F32(weights) => run.run(ProductF32 { weights, x, bias, y, rows, inputs, outputs }),
+            Packed::F32(weights) => {
+                let packed = room(&mut scratch.packed, if rows > 1 { x.len() } else { 0 });
+                run.run(ProductF32 { weights, x, packed, bias, y, rows, inputs, outputs });
+            }
             Packed::Int8(weights, scales) => {
-                let stride = inputs.next_multiple_of(INPUTS);
-                if scratch.quantized.len() < rows * stride {
-                    scratch.quantized.resize(rows * stride, 0);
-                }
-                if scratch.row_scales.len() < rows {
-                    scratch.row_scales.resize(rows, 0.0);
-                }
+                let pairs = rows * inputs.div_ceil(INPUTS) * PAIRS;
+                let quantized = room(&mut scratch.quantized, pairs);
+                let packed = room(&mut scratch.packed_pairs, if rows > 1 { pairs } else { 0 });
+                let row_scales = room(&mut scratch.row_scales, rows);
                 run.run(ProductInt8 {
                     weights,
                     scales,
                     x,
-                    quantized: &mut scratch.quantized[..rows * stride],
-                    row_scales: &mut scratch.row_scales[..rows],
+                    quantized,
+                    packed,
+                    row_scales,
                     bias,
                     y,
                     rows,

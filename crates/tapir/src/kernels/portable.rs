@@ -111,9 +111,9 @@ impl<const WIDE: bool> Simd for Portable<WIDE> {
         unsafe { from.cast::<[[i8; 2]; LANES]>().read() }.map(|pair| pair.map(i16::from))
     }
     #[inline(always)]
-    unsafe fn splat_pair(self, from: *const i16) -> Self::Pairs {
-        // SAFETY: the caller gives two readable i16.
-        [unsafe { from.cast::<[i16; 2]>().read() }; LANES]
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
+        // SAFETY: the caller gives a readable pair.
+        [unsafe { *from }; LANES]
     }
     #[inline(always)]
     fn dot_pairs(self, mut acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {

@@ -3,7 +3,7 @@
 use super::isa::Kernel;
 use super::lines::LineF32;
 use super::simd::{LANES, MOST_ROWS, Simd};
-use super::tiles::{Tiles, Turn};
+use super::tiles::{Ahead, CHUNK, Tiles, Turn, blocks, bounds};
 
 /// y[r] = W x[r] + bias.
 pub(super) struct ProductF32<'a> {
@@ -11,6 +11,8 @@ pub(super) struct ProductF32<'a> {
     pub(super) weights: &'a [LineF32],
     /// [rows, inputs].
     pub(super) x: &'a [f32],
+    /// Room for `x` with the rows of a block interleaved, [blocks, inputs, rows of the block]; unused for one row.
+    pub(super) packed: &'a mut [f32],
     /// [outputs], or empty for none.
     pub(super) bias: &'a [f32],
     /// [rows, outputs].
@@ -28,7 +30,30 @@ impl Kernel for ProductF32<'_> {
         let (rows, panels) = (self.rows, self.outputs.div_ceil(LANES));
         assert_eq!(self.weights.len(), panels * self.inputs);
         assert_eq!(self.x.len(), rows * self.inputs);
+        if rows > 1 {
+            interleave(self.x, self.packed, rows, blocks(rows, &S::PANELS));
+        }
         self.compute(s, rows, panels);
+    }
+}
+
+/// Copy rows so that those of a block lie side by side: a tile then reads them from front to back.
+#[inline(always)]
+pub(super) fn interleave<T: Copy>(from: &[T], to: &mut [T], rows: usize, blocks: usize) {
+    assert_eq!(from.len(), to.len());
+    let width = from.len() / rows;
+    if width == 0 {
+        return;
+    }
+    for block in 0..blocks {
+        let (row, end) = bounds(rows, block, blocks);
+        let to = &mut to[row * width..end * width];
+        for r in row..end {
+            let from = &from[r * width..][..width];
+            for (from, to) in from.iter().zip(to[r - row..].iter_mut().step_by(end - row)) {
+                *to = *from;
+            }
+        }
     }
 }
 
@@ -39,26 +64,33 @@ impl<S: Simd> Tiles<S> for ProductF32<'_> {
     fn tile<const R: usize, const P: usize>(&mut self, s: S, row: usize, panel: usize, turn: Turn) {
         let inputs = self.inputs;
         let weights = self.weights[panel * inputs..(panel + P) * inputs].as_ptr();
-        let x = self.x[row * inputs..(row + R) * inputs].as_ptr();
-        let next = weights.wrapping_add(P * inputs);
+        let x = if self.rows > 1 { &*self.packed } else { self.x };
+        let x = x[row * inputs..(row + R) * inputs].as_ptr();
+        let mut ahead = Ahead::new(turn, weights.wrapping_add(P * inputs), P * inputs);
         let mut sums = [[s.splat(0.0); P]; R];
-        for k in 0..inputs {
+        let mut k = 0;
+        while k < inputs {
+            // One row reads several panels at once, which keeps memory busy by itself.
             if R > 1 {
-                turn.prefetch(s, next, P, inputs, k);
+                ahead.look::<S, P>(s);
             }
-            // SAFETY: k < inputs, p < P and r < R, and the slices above are P * inputs lines and R * inputs
-            // numbers long.
-            unsafe {
-                let mut w = [s.splat(0.0); P];
-                for p in 0..P {
-                    w[p] = s.load(weights.add(p * inputs + k).cast());
-                }
-                for r in 0..R {
-                    let x = s.splat(*x.add(r * inputs + k));
+            let end = inputs.min(k + CHUNK);
+            while k < end {
+                // SAFETY: k < inputs, p < P and r < R, and the slices above are P * inputs lines and R * inputs
+                // numbers long.
+                unsafe {
+                    let mut w = [s.splat(0.0); P];
                     for p in 0..P {
-                        sums[r][p] = s.fma(w[p], x, sums[r][p]);
+                        w[p] = s.load(weights.add(p * inputs + k).cast());
+                    }
+                    for r in 0..R {
+                        let x = s.splat(*x.add(k * R + r));
+                        for p in 0..P {
+                            sums[r][p] = s.fma(w[p], x, sums[r][p]);
+                        }
                     }
                 }
+                k += 1;
             }
         }
         for r in 0..R {

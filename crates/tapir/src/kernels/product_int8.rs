@@ -2,12 +2,15 @@
 
 use super::isa::Kernel;
 use super::lines::LineInt8;
-use super::product_f32::write;
+use super::product_f32::{interleave, write};
 use super::simd::{LANES, MOST_ROWS, Simd};
-use super::tiles::{Tiles, Turn};
+use super::tiles::{Ahead, CHUNK, Tiles, Turn, blocks};
 
 /// Inputs of a cache line of weights; rows of activations are padded to it with zeros.
 pub(super) const INPUTS: usize = 4;
+
+/// Pairs of inputs in a cache line.
+pub(super) const PAIRS: usize = 2;
 
 /// The greatest quantised activation.
 const LIMIT: f32 = 16_383.0;
@@ -32,8 +35,10 @@ pub(super) struct ProductInt8<'a> {
     pub(super) scales: &'a [f32],
     /// [rows, inputs].
     pub(super) x: &'a [f32],
-    /// Room for quantised activations, [rows, inputs rounded up to 4].
-    pub(super) quantized: &'a mut [i16],
+    /// Room for quantised activations in pairs, [rows, inputs / 2] where inputs are rounded up to 4.
+    pub(super) quantized: &'a mut [[i16; 2]],
+    /// Room for the same with the rows of a block interleaved; unused for one row.
+    pub(super) packed: &'a mut [[i16; 2]],
     /// Room for their scales, [rows].
     pub(super) row_scales: &'a mut [f32],
     /// [outputs], or empty for none.
@@ -53,10 +58,14 @@ impl Kernel for ProductInt8<'_> {
         let (rows, panels) = (self.rows, self.outputs.div_ceil(LANES));
         let lines = self.inputs.div_ceil(INPUTS);
         assert_eq!(self.weights.len(), panels * lines);
-        assert_eq!(self.quantized.len(), rows * lines * INPUTS);
+        assert_eq!(self.quantized.len(), rows * lines * PAIRS);
         for row in 0..rows {
             let x = &self.x[row * self.inputs..][..self.inputs];
-            self.row_scales[row] = quantize(x, &mut self.quantized[row * lines * INPUTS..][..lines * INPUTS]);
+            let quantized = self.quantized[row * lines * PAIRS..][..lines * PAIRS].as_flattened_mut();
+            self.row_scales[row] = quantize(x, quantized);
+        }
+        if rows > 1 {
+            interleave(self.quantized, self.packed, rows, blocks(rows, &S::PANELS_INT8));
         }
         self.compute(s, rows, panels);
     }
@@ -92,27 +101,29 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
     #[inline(always)]
     fn tile<const R: usize, const P: usize>(&mut self, s: S, row: usize, panel: usize, turn: Turn) {
         let lines = self.inputs.div_ceil(INPUTS);
-        let stride = lines * INPUTS;
         let weights = self.weights[panel * lines..(panel + P) * lines].as_ptr();
-        let x = self.quantized[row * stride..(row + R) * stride].as_ptr();
-        let next = weights.wrapping_add(P * lines);
+        let x = if self.rows > 1 { &*self.packed } else { &*self.quantized };
+        let x = x[row * lines * PAIRS..(row + R) * lines * PAIRS].as_ptr();
+        let mut ahead = Ahead::new(turn, weights.wrapping_add(P * lines), P * lines);
         let mut sums = [[s.splat(0.0); P]; R];
         let mut from = 0;
         while from < lines {
             let end = lines.min(from + BLOCK);
             let mut exact = [[s.zero_i32(); P]; R];
             for line in from..end {
-                turn.prefetch(s, next, P, lines, line);
-                for pair in 0..2 {
+                if R > 1 && line % CHUNK == 0 {
+                    ahead.look::<S, P>(s);
+                }
+                for pair in 0..PAIRS {
                     // SAFETY: line < lines, p < P and r < R; the slices above are P * lines cache lines, which
-                    // hold two rows of 32 bytes, and R * stride numbers long, which is four to the line.
+                    // hold two rows of 32 bytes, and R * lines * 2 pairs long.
                     unsafe {
                         let mut w = [s.splat_pair(x); P];
                         for p in 0..P {
                             w[p] = s.load_pairs(weights.add(p * lines + line).cast::<i8>().add(pair * 32));
                         }
                         for r in 0..R {
-                            let x = s.splat_pair(x.add(r * stride + line * INPUTS + pair * 2));
+                            let x = s.splat_pair(x.add((line * PAIRS + pair) * R + r));
                             for p in 0..P {
                                 exact[r][p] = s.dot_pairs(exact[r][p], w[p], x);
                             }

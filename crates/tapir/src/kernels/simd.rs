@@ -59,8 +59,8 @@ pub(super) trait Simd: Copy {
     /// One pair of i16 in all lanes.
     ///
     /// # Safety
-    /// `from` is valid for reading two i16.
-    unsafe fn splat_pair(self, from: *const i16) -> Self::Pairs;
+    /// `from` is valid for reading.
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs;
     /// acc + a.0 * b.0 + a.1 * b.1 in each lane.
     fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32;
 

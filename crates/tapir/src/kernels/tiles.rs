@@ -9,22 +9,59 @@ pub(super) struct Turn {
     pub(super) blocks: usize,
 }
 
-/// How many places memory is asked for in turn: each is a stream to the hardware's own prefetching.
-const STREAMS: usize = 4;
+/// Cache lines of a panel that are multiplied between two looks ahead. Each look asks for as many lines, in as many
+/// places, because each place is one more stream to the hardware's own prefetching.
+pub(super) const CHUNK: usize = 4;
 
-impl Turn {
-    /// Ask for this tile's share of the panels that come next, while it multiplies line `k` of its own panels, of
-    /// which there are `width` with `lines` cache lines each.
-    ///
-    /// Memory would be idle otherwise while rows are computed with weights that are in the cache.
+/// What a tile asks memory for while it computes: its share of the panels that come next.
+///
+/// Memory would be idle otherwise while rows are computed with weights that are in the cache.
+pub(super) struct Ahead<L> {
+    next: *const L,
+    /// Lines from one place to the next.
+    apart: usize,
+    /// The line of each place to ask for.
+    line: usize,
+    /// Chunks to let pass before that, as the other tiles over these panels have their shares.
+    wait: usize,
+    blocks: usize,
+}
+
+impl<L> Ahead<L> {
+    /// The share of the `lines` cache lines from `next` on.
     #[inline(always)]
-    pub(super) fn prefetch<S: Simd, L>(self, s: S, next: *const L, width: usize, lines: usize, k: usize) {
-        let each = width * lines / STREAMS;
-        for p in 0..width {
-            let line = ((self.block * lines + k) * width + p) / self.blocks;
-            s.prefetch(next.wrapping_add(line % STREAMS * each + line / STREAMS).cast());
-        }
+    pub(super) fn new(turn: Turn, next: *const L, lines: usize) -> Self {
+        let apart = lines / CHUNK;
+        Self { next, apart, line: apart * turn.block / turn.blocks, wait: 0, blocks: turn.blocks }
     }
+
+    /// Before each chunk of the tile's own `P` panels.
+    #[inline(always)]
+    pub(super) fn look<S: Simd, const P: usize>(&mut self, s: S) {
+        if self.wait == 0 {
+            self.wait = self.blocks;
+            for place in 0..CHUNK {
+                for p in 0..P {
+                    s.prefetch(self.next.wrapping_add(self.apart * place + self.line + p).cast());
+                }
+            }
+            self.line += P;
+        }
+        self.wait -= 1;
+    }
+}
+
+/// The blocks of rows that are taken at once: as few as possible, all of about the same size.
+#[inline(always)]
+pub(super) fn blocks(rows: usize, panels: &[usize; MOST_ROWS]) -> usize {
+    let most = panels.iter().take_while(|panels| **panels > 0).count();
+    rows.div_ceil(most)
+}
+
+/// The first row of a block, and the one after its last.
+#[inline(always)]
+pub(super) fn bounds(rows: usize, block: usize, blocks: usize) -> (usize, usize) {
+    (block * rows / blocks, (block + 1) * rows / blocks)
 }
 
 /// A product that is computed tile by tile.
@@ -44,14 +81,7 @@ pub(super) trait Tiles<S: Simd> {
         if rows == 0 {
             return;
         }
-        let most = const {
-            let mut most = 0;
-            while most < MOST_ROWS && Self::PANELS[most] > 0 {
-                most += 1;
-            }
-            most
-        };
-        let blocks = rows.div_ceil(most);
+        let blocks = blocks(rows, &Self::PANELS);
         let mut width = Self::PANELS[rows.div_ceil(blocks) - 1];
         let mut panel = 0;
         while panel < panels {
@@ -60,7 +90,7 @@ pub(super) trait Tiles<S: Simd> {
             }
             for block in 0..blocks {
                 let turn = Turn { block, blocks };
-                let (row, end) = (block * rows / blocks, (block + 1) * rows / blocks);
+                let (row, end) = bounds(rows, block, blocks);
                 match end - row {
                     1 => self.wide::<1>(s, row, panel, width, turn),
                     2 => self.wide::<2>(s, row, panel, width, turn),

@@ -89,10 +89,10 @@ impl Reviser {
             let attended = take(&mut scratch.attended, rows * d);
             match self.kind {
                 ReviserKind::Transformer => {
-                    transformer::attend(qkv, attended, self.heads, d, &mut scratch.scores)
+                    transformer::attend(qkv, attended, self.heads, d, &mut scratch.scores);
                 }
                 ReviserKind::LinearTransformer => {
-                    linear::attend(qkv, attended, self.heads, d, &mut scratch.scores)
+                    linear::attend(qkv, attended, self.heads, d, &mut scratch.scores);
                 }
             }
             let merged = take(&mut scratch.joined, rows * d);

@@ -1,0 +1,194 @@
+//! The engine against the machine's limits and against itself: ratios measured in one run, on one thread unless said.
+//!
+//! `cargo bench -p tapir --bench engine`; `-- --best` takes shortest times instead of medians, for a busy machine.
+
+mod yardstick;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use tapir::{
+    Config, ControllerConfig, FORMAT_VERSION, FinalPass, Labels, Mode, Model, Parts, Precision,
+    ProcessorConfig, ReviserConfig, ReviserKind, Scheme, Session, Vocabulary,
+};
+use yardstick::{fastest, race, read};
+
+/// Words of the random models.
+const WORDS: usize = 1000;
+
+/// The paper's SNIPS-Trf sizes: 73 labels, LSTM 512, controller 256, memory 5, reviser 4 × 512 / 2048, 8 heads.
+fn snips() -> Parts {
+    let config = Config {
+        version: FORMAT_VERSION,
+        task: "random".into(),
+        scheme: Scheme::Iob,
+        delay: 0,
+        threshold: 0.5,
+        max_length: 200,
+        embedding_dim: 300,
+        vector_gain: 1.0,
+        vectors: None,
+        processor: Some(ProcessorConfig { layers: 1, hidden: 512, projection: None }),
+        controller: Some(ControllerConfig { layers: 1, hidden: 256, memory: 5 }),
+        reviser: Some(ReviserConfig {
+            kind: ReviserKind::Transformer,
+            layers: 4,
+            hidden: 512,
+            feed_forward: 2048,
+            heads: 8,
+            norm: None,
+        }),
+        provenance: serde_json::Map::new(),
+    };
+    let labels = Labels::new((0..73).map(|i| format!("B-{i}"))).expect("labels");
+    let vocabulary = Vocabulary::new((0..WORDS).map(|i| format!("w{i}"))).expect("words");
+    Parts::random(config, labels, vocabulary, 1).expect("sizes that fit")
+}
+
+/// Ids of `words` words that differ from each other and from sentence to sentence.
+fn sentence(number: usize, words: usize) -> impl Iterator<Item = u32> {
+    (0..words).map(move |i| (3 + (number * 31 + i * 17) % WORDS) as u32)
+}
+
+fn run(session: &mut Session, words: usize, mut before: impl FnMut(&mut Session, usize)) {
+    session.reset();
+    for (i, id) in sentence(0, words).enumerate() {
+        before(session, i);
+        black_box(session.push_id(id).expect("a word"));
+    }
+}
+
+/// A pass of the model in f32 and int8 against plain reads of as many bytes as the f32 weights, as often.
+fn limits(name: &str, bytes: usize, words: usize, mut f32: Session, mut int8: Session, repetitions: usize) {
+    let plain = vec![1_u64; bytes / 8];
+    let best = fastest(&plain);
+    let times = race(
+        repetitions,
+        [
+            &mut || (0..words).for_each(|_| _ = black_box(read::<1>(black_box(&plain)))),
+            &mut || (0..words).for_each(|_| _ = black_box(best(black_box(&plain)))),
+            &mut || run(&mut f32, words, |_, _| {}),
+            &mut || run(&mut int8, words, |_, _| {}),
+        ],
+    );
+    let [sequential, best, f32, int8] = times;
+    println!("{name}: {:.1} MB of f32 weights, {words} words", bytes as f64 / 1e6);
+    println!(
+        "  f32 time / plain read             {:>6.2}   (its speed is {:.2} of it)",
+        f32 / sequential,
+        sequential / f32
+    );
+    println!(
+        "  f32 time / read from 1 to 8 places{:>6.2}   (its speed is {:.2} of it)",
+        f32 / best,
+        best / f32
+    );
+    println!("  int8 speed / f32 speed            {:>6.2}", f32 / int8);
+}
+
+/// A sentence of nine words with a revision at every fifth word, against the reviser at every word.
+fn two_pass(name: &str, model: &Model) {
+    let tapir = || model.session().final_pass(FinalPass::Policy);
+    let (mut tapir, mut first) = (tapir(), tapir().mode(Mode::FirstPass).expect("a first pass"));
+    let mut reference = model.session().mode(Mode::Restart).expect("a reviser");
+    let mut word = 0;
+    let five = |session: &mut Session, before: &mut dyn FnMut(&mut Session)| {
+        for number in 0..5 {
+            session.reset();
+            for id in sentence(number, 9) {
+                before(session);
+                black_box(session.push_id(id).expect("a word"));
+            }
+        }
+    };
+    let [reference, tapir, first] = race(
+        15,
+        [
+            &mut || five(&mut reference, &mut |_| {}),
+            &mut || {
+                // 45 words, 9 revisions, spread over the positions in a sentence
+                five(&mut tapir, &mut |session| {
+                    session.set_threshold(if word % 5 == 4 { 0.0 } else { 1.0 });
+                    word += 1;
+                });
+            },
+            &mut || five(&mut first, &mut |_| {}),
+        ],
+    );
+    println!("{name}: sentences of 9 words, a revision at every fifth word");
+    println!("  TAPIR speed / restart-incremental {:>6.2}   (the paper's claim: 4.5)", reference / tapir);
+    println!("  first pass / restart-incremental  {:>6.2}", reference / first);
+    println!("  TAPIR, sentences a second         {:>6.0}", 5.0 / tapir);
+}
+
+/// Thousands of sessions that share one model, a word to each in turn, on one thread and on two.
+fn many(name: &str, model: &Model, sessions: usize) {
+    let words = 4;
+    let round = |threads: usize| {
+        let start = Instant::now();
+        let bytes: usize = std::thread::scope(|scope| {
+            let work = |_| {
+                scope.spawn(|| {
+                    let mut all: Vec<_> =
+                        (0..sessions / threads).map(|_| model.session().threshold(1.0)).collect();
+                    for word in 0..words {
+                        for (number, session) in all.iter_mut().enumerate() {
+                            let id = sentence(number, words).nth(word).expect("a word");
+                            black_box(session.push_id(id).expect("a word"));
+                        }
+                    }
+                    all.iter().map(Session::bytes).sum::<usize>()
+                })
+            };
+            let handles: Vec<_> = (0..threads).map(work).collect();
+            handles.into_iter().map(|handle| handle.join().expect("no panic")).sum()
+        });
+        ((sessions * words) as f64 / start.elapsed().as_secs_f64(), bytes / sessions)
+    };
+    let mut speeds = [const { Vec::new() }; 2];
+    let mut bytes = 0;
+    for _ in 0..5 {
+        for (threads, speeds) in (1..).zip(&mut speeds) {
+            let (speed, each) = round(threads);
+            speeds.push(speed);
+            bytes = each;
+        }
+    }
+    let [one, two] = speeds.map(|mut speeds| {
+        speeds.sort_by(f64::total_cmp);
+        speeds[speeds.len() / 2]
+    });
+    println!("{name}: {sessions} sessions share one model, {words} words each, every word WRITE");
+    println!("  words a second, 1 thread, 2       {one:>6.0}, {two:.0}");
+    println!("  scaling from 1 thread to 2        {:>6.2}", two / one);
+    println!("  bytes a session                   {bytes:>6}");
+}
+
+fn main() {
+    println!("kernels: {}", tapir::kernels::isa());
+    let parts = snips();
+    let f32 = parts.clone().load().expect("a model");
+    let int8 = parts.quantize(Precision::Int8).expect("a smaller one").load().expect("a model");
+
+    let mut lstm = parts.clone();
+    lstm.config.controller = None;
+    lstm.config.reviser = None;
+    let lstm8 = lstm.quantize(Precision::Int8).expect("a smaller one").load().expect("a model");
+    let lstm = lstm.load().expect("a model");
+    limits("LSTM step, 300 -> 512", lstm.weight_bytes().0, 12, lstm.session(), lstm8.session(), 101);
+
+    let restart = |model: &Model| model.session().mode(Mode::Restart).expect("a reviser");
+    limits(
+        "reviser at the 12 prefixes of 12 words",
+        f32.weight_bytes().1,
+        12,
+        restart(&f32),
+        restart(&int8),
+        15,
+    );
+
+    two_pass("f32", &f32);
+    two_pass("int8", &int8);
+    many("f32", &f32, 2000);
+    many("int8", &int8, 2000);
+}
