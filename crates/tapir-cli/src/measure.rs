@@ -147,6 +147,13 @@ pub(crate) fn heading(results: &Results, sentences: usize, words: usize) -> Stri
     )
 }
 
+/// Columns of the terminal; `COLUMNS` where there is none, or plenty.
+pub(crate) fn width() -> usize {
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    terminal.or_else(asked).unwrap_or(200)
+}
+
 /// May the output be coloured?
 pub(crate) fn colour() -> bool {
     stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -77,11 +77,7 @@ impl Sweep {
                 } else {
                     format!("{}: this is its default now", self.subject.model.display())
                 };
-                blocks.push(format!(
-                    "chosen: threshold {:.2}: {:.2} points below the reviser, edit overhead {:.3}, \
-                     {:.3} of words revised\n{written}\n",
-                    choice.threshold, choice.below, choice.edit_overhead, choice.revisions
-                ));
+                blocks.push(format!("chosen: {choice}\n{written}\n"));
             }
             blocks
         })

@@ -10,7 +10,7 @@ use tapir_data::Sentence;
 use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_aside};
 
 use crate::eval::threshold;
-use crate::measure::{Output, Part, colour, results};
+use crate::measure::{Output, Part, colour, results, width};
 
 /// Show how a model reads a sentence: a row per time step, edited labels marked, wrong ones coloured
 #[derive(Args)]
@@ -97,7 +97,7 @@ impl Trace {
         let mut results = results(&self.model, &model, &dataset);
         results.traces = figures;
         self.output.finish(&mut results, since, |results| {
-            let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(160);
+            let width = width();
             let figures = results.traces.iter().map(|figure| {
                 let title = match figure.sentence {
                     0 => String::new(),

@@ -63,8 +63,10 @@ impl Bench {
         repetitions: usize,
         progress: impl Fn(),
     ) -> Result<Self> {
+        // Both are made anew, so that they are what they are called however the model is stored.
+        let full = model.parts().quantize(Precision::F32)?.load()?;
         let small = model.parts().quantize(Precision::Int8)?.load()?;
-        let systems: Vec<(&Model, &str, Mode)> = [(model, "f32"), (&small, "int8")]
+        let systems: Vec<(&Model, &str, Mode)> = [(&full, "f32"), (&small, "int8")]
             .into_iter()
             .flat_map(|(model, name)| {
                 [Mode::Restart, Mode::TwoPass, Mode::FirstPass].map(|mode| (model, name, mode))

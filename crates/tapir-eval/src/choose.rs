@@ -137,6 +137,20 @@ impl Constraint {
     }
 }
 
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let side = if self.below < 0.0 { "above" } else { "below" };
+        write!(
+            f,
+            "threshold {:.2}: {:.2} points {side} the reviser at every word, edit overhead {:.3}, {:.3} of the words revised",
+            self.threshold,
+            self.below.abs(),
+            self.edit_overhead,
+            self.revisions
+        )
+    }
+}
+
 impl Choice {
     /// Makes the threshold the default of the model in `folder`, and notes in its configuration why.
     ///

@@ -101,7 +101,7 @@ fn digits(step: f64) -> usize {
     (0..4usize).find(|d| ((step * 10f64.powi(*d as i32)).fract()).abs() < 1e-6).unwrap_or(4)
 }
 
-/// Lines over 0..=1, each with its name at its right end.
+/// Lines over 0..=1; a plot that stands alone has a key below.
 pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> String {
     const WIDTH: f64 = 262.0;
     const HEIGHT: f64 = 200.0;
@@ -116,7 +116,7 @@ pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> 
     let (low, high) = ((low / tick).floor() * tick, (high / tick).ceil() * tick);
     let x = |v: f64| LEFT + v * (WIDTH - LEFT - RIGHT);
     let y = |v: f64| HEIGHT - BOTTOM - (v - low) / (high - low) * (HEIGHT - TOP - BOTTOM);
-    let mut svg = open(WIDTH, HEIGHT, title, alone);
+    let mut svg = open(WIDTH, HEIGHT + if alone { 22.0 } else { 0.0 }, title, alone);
     for i in 0..=((high - low) / tick).round() as usize {
         let value = low + i as f64 * tick;
         rule(&mut svg, "grid", (LEFT, y(value)), (WIDTH - RIGHT, y(value)));
@@ -127,6 +127,11 @@ pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> 
         text(&mut svg, x(value), HEIGHT - BOTTOM + 15.0, "dim small", "middle", &format!("{value:.1}"));
     }
     text(&mut svg, x(0.5), HEIGHT - 6.0, "dim small", "middle", x_name);
+    for (i, line) in series.iter().enumerate().filter(|_| alone) {
+        let at = LEFT + 52.0 * i as f64;
+        bar(&mut svg, line.colour, line.theirs, (at, HEIGHT + 4.0), (10.0, 10.0));
+        text(&mut svg, at + 14.0, HEIGHT + 13.0, "small", "start", &line.name);
+    }
     for line in series {
         let path: Vec<String> =
             line.points.iter().map(|(a, b)| format!("{:.1},{:.1}", x(*a), y(*b))).collect();

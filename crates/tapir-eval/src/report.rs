@@ -476,10 +476,7 @@ impl Report {
             figures.push(format!("<div class=\"pair\">{low}{high}</div>"));
             tables.push(Part::Folded(format!("{title}: raw numbers"), threshold_table(sweep, paper)));
             if let Some(choice) = &entry.choice {
-                tables.push(Part::Note(format!(
-                    "Chosen: τ = {:.1}, {:.2} points below the reviser at every word, {:.3} of the words revised.",
-                    choice.threshold, choice.below, choice.revisions
-                )));
+                tables.push(Part::Note(format!("Chosen: {choice}.")));
             }
         }
         if !figures.is_empty() {
