@@ -51,14 +51,23 @@ pub(crate) fn dashed(name: &str) -> String {
     )
 }
 
+/// The head of a figure. One that stands alone is larger, and carries its colours and a margin.
 fn open(width: f64, height: f64, title: &str, alone: bool) -> String {
+    let (margin, scale) = if alone { (12.0, 2.0) } else { (0.0, 1.0) };
+    let (full_width, full_height) = (width + 2.0 * margin, height + 2.0 * margin);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
-         height=\"{height:.0}\" role=\"img\" aria-label=\"{}\">",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-{margin} -{margin} {full_width:.0} {full_height:.0}\" \
+         width=\"{:.0}\" height=\"{:.0}\" role=\"img\" aria-label=\"{}\">",
+        scale * full_width,
+        scale * full_height,
         escape(title)
     );
     if alone {
-        let _ = write!(svg, "<style>{STYLE}</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>");
+        let _ = write!(
+            svg,
+            "<style>{STYLE}</style><rect class=\"paper\" x=\"-{margin}\" y=\"-{margin}\" width=\"{full_width:.0}\" \
+             height=\"{full_height:.0}\"/>"
+        );
     }
     text(&mut svg, 0.0, 14.0, "title", "start", title);
     svg

@@ -36,7 +36,7 @@ tbody tr:hover{background:var(--soft)} .figures{display:flex;flex-wrap:wrap;alig
 .figures svg{max-width:100%;height:auto} details{margin:.1rem 0;font-size:.92rem} summary{cursor:pointer;color:var(--dim)}
 nav{line-height:1.9} .key{margin-right:1.1rem;white-space:nowrap} .key svg{vertical-align:-1px;margin-right:.35rem}
 nav a{color:var(--c0);margin-right:1rem;text-decoration:none;font-size:.92rem;white-space:nowrap} nav a:hover{text-decoration:underline}
-@media print{main{max-width:none;padding:0} h2,figure,svg,tr{break-inside:avoid} nav{display:none} .scroll{overflow:visible} .scroll svg{max-width:100%;height:auto}
+@media print{main{max-width:none;padding:0} h2,figure,svg,tr{break-inside:avoid} nav,details:not([open]){display:none} body{font-size:13px} h2,h3{break-after:avoid} .scroll{overflow:visible} .scroll svg{max-width:100%;height:auto}
 table{font-size:.72rem} th,td{padding:.15rem .4rem}}
 ";
 
