@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tapir_data::Aside;
 
+use crate::table::tau;
 use crate::{Error, Evaluation, Result, Sweep};
 
 /// What a threshold must satisfy, written `within=0.5,revisions=0.1,overhead=0.05` (any of them).
@@ -105,8 +106,11 @@ impl Constraint {
         chosen.cloned().ok_or_else(|| {
             let list = choices.iter().map(|choice| {
                 format!(
-                    "  {:.1}: {:.2} below the reviser, {:.3} revisions, {:.3} edit overhead",
-                    choice.threshold, choice.below, choice.revisions, choice.edit_overhead
+                    "  {}: {:.2} below the reviser, {:.3} revisions, {:.3} edit overhead",
+                    tau(choice.threshold),
+                    choice.below,
+                    choice.revisions,
+                    choice.edit_overhead
                 )
             });
             let list: Vec<String> = list.collect();

@@ -129,7 +129,7 @@ impl Dataset {
     pub fn truncate(&mut self, count: usize) -> Result<()> {
         self.examples.truncate(count);
         if self.examples.is_empty() {
-            return Err(Error::Empty { what: "the first 0 sentences of the split".to_owned() });
+            return Err(Error::Empty { what: "a split cut to 0 sentences".to_owned() });
         }
         Ok(())
     }

@@ -227,3 +227,21 @@ pub(crate) const PAPER: [Paper; 7] = [
         ],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paper's tables repeat some figures: a slip of the pen in one of them would show.
+    #[test]
+    fn the_tables_agree_with_each_other() {
+        for paper in &PAPER {
+            let [first, half] = [paper.sweep[0], paper.sweep[5]];
+            assert_eq!(first[..3], paper.reference_incremental, "{}", paper.task);
+            assert_eq!(half[..3], paper.transformer_incremental[0], "{}", paper.task);
+            assert!((100.0 * first[3] - paper.reference).abs() < 0.06, "{}", paper.task);
+            assert!((100.0 * half[3] - paper.transformer[0]).abs() < 0.06, "{}", paper.task);
+            assert_eq!(paper.sweep[10][..3], [0.0, 0.0, 1.0]);
+        }
+    }
+}

@@ -7,7 +7,7 @@ use tapir::{Mode, ReviserKind};
 use crate::paper::{PAPER, Paper, paper};
 use crate::plot::{Group, Line, Stack, bars, dashed, keys, lines, stacks};
 use crate::style::page;
-use crate::table::{escape, points, share};
+use crate::table::{escape, points, share, tau};
 use crate::tables::{POLICY, mean_and_std, policy_row};
 use crate::trace::LEGEND;
 use crate::{Error, Evaluation, Incremental, Result, Results, Sweep, Table};
@@ -684,14 +684,15 @@ fn threshold_table(sweep: &Sweep, paper: Option<&Paper>) -> Table {
     let score = sweep.evaluations.first().map_or("score", Evaluation::headline_name);
     let mut table = Table::new(["τ", "EO", "CT", "RC", score, "REVISE"]);
     for evaluation in &sweep.evaluations {
-        let tau = evaluation.setting.threshold;
+        let threshold = evaluation.setting.threshold;
         // The paper has tenths only.
-        let tenth = (tau * 10.0).round();
-        let row =
-            paper.filter(|_| (tau * 10.0 - tenth).abs() < 1e-4).and_then(|p| p.sweep.get(tenth as usize));
+        let tenth = (threshold * 10.0).round();
+        let row = paper
+            .filter(|_| (threshold * 10.0 - tenth).abs() < 1e-4)
+            .and_then(|p| p.sweep.get(tenth as usize));
         let ours = means(&evaluation.incremental);
         table.row([
-            format!("{tau:.1}"),
+            tau(threshold),
             cell(ours[0], row.map(|row| row[0])),
             cell(ours[1], row.map(|row| row[1])),
             cell(ours[2], row.map(|row| row[2])),

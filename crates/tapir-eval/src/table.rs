@@ -107,6 +107,12 @@ pub(crate) fn share(value: f64) -> String {
     format!("{value:.3}")
 }
 
+/// A threshold: tenths as the paper writes them, others in full.
+pub(crate) fn tau(threshold: f32) -> String {
+    let tenths = threshold * 10.0;
+    if (tenths - tenths.round()).abs() < 1e-4 { format!("{threshold:.1}") } else { threshold.to_string() }
+}
+
 /// A score in points of 100.
 pub(crate) fn points(value: f64) -> String {
     format!("{:.2}", 100.0 * value)

@@ -1,6 +1,6 @@
 //! What the commands print: tables of an evaluation, a sweep, an analysis and a benchmark.
 
-use crate::table::{points, share};
+use crate::table::{points, share, tau};
 use crate::{Analysis, Bench, Evaluation, Incremental, Summary, Sweep, Table};
 
 /// A mean of nothing is not shown as nought.
@@ -94,7 +94,7 @@ impl Sweep {
         for evaluation in &self.evaluations {
             let incremental = &evaluation.incremental;
             table.row([
-                format!("{:.1}", evaluation.setting.threshold),
+                tau(evaluation.setting.threshold),
                 share(incremental.edit_overhead.mean),
                 share(incremental.correction_time.mean),
                 share(incremental.relative_correctness.mean),

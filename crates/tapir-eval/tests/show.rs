@@ -4,8 +4,8 @@
 use insta::assert_snapshot;
 use tapir::{Action, Mode, Scheme};
 use tapir_eval::{
-    Bench, Dataset, Evaluation, Example, Outputs, Percentiles, Policy, Record, Run, Setting, Summary, System,
-    Trace,
+    Bench, Dataset, Evaluation, Example, ModelInfo, Outputs, Percentiles, Policy, Record, Report, Results,
+    Run, Setting, Summary, Sweep, System, Trace,
 };
 
 fn dataset() -> Dataset {
@@ -128,4 +128,50 @@ fn the_table_of_a_benchmark() {
         systems: vec![system(Mode::Restart, "f32", 20.0), system(Mode::TwoPass, "f32", 90.0)],
     };
     assert_snapshot!(bench.table().to_text());
+}
+
+/// Results of a model of the paper's task SNIPS, with a few figures set by hand.
+fn results() -> Results {
+    let (model, mut dataset) = (model(), dataset());
+    dataset.task = "snips".into();
+    let mut evaluation = Evaluation::of(&model, &dataset, &record());
+    evaluation.scores.micro.f1 = 0.9;
+    evaluation.incremental.edit_overhead.mean = 0.06;
+    evaluation.incremental.correction_time.mean = 0.055;
+    evaluation.incremental.relative_correctness.mean = 0.87;
+    let mut half = evaluation.clone();
+    half.setting.threshold = 0.25;
+    let mut results =
+        Results::new(&dataset, ModelInfo::of(&model, "runs/snips".as_ref()), Some("abc123".to_owned()));
+    results.sweep = Some(Sweep { evaluations: vec![evaluation.clone(), half] });
+    results.evaluation = Some(evaluation);
+    results
+}
+
+#[test]
+fn a_report_in_markdown() {
+    let report = Report::new([results()], "Made by hand.").unwrap();
+    assert_snapshot!(report.to_markdown());
+}
+
+#[test]
+fn a_report_keeps_splits_and_models_apart_and_joins_parts() {
+    let mut parts = results();
+    parts.evaluation = None;
+    let (mut valid, mut other) = (results(), results());
+    valid.split = "valid".into();
+    other.model.name = "other".into();
+    let markdown = Report::new([results(), parts, valid, other], "").unwrap().to_markdown();
+    assert!(markdown.contains("3 models on 1 task,"), "{markdown}");
+    assert!(markdown.contains("SNIPS (valid)"));
+    let empty: [Results; 0] = [];
+    assert!(Report::new(empty, "").unwrap_err().to_string().contains("empty"));
+}
+
+#[test]
+fn results_survive_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/results.json");
+    results().save(&path).unwrap();
+    assert_eq!(Results::open(&path).unwrap(), results());
 }
