@@ -22,6 +22,7 @@ fn snips() -> Parts {
         version: FORMAT_VERSION,
         task: "random".into(),
         scheme: Scheme::Iob,
+        tokenizer: tapir::Tokenizer::default(),
         delay: 0,
         threshold: 0.5,
         max_length: 200,
