@@ -5,7 +5,10 @@ use clap::{Parser, Subcommand};
 mod data;
 mod import;
 mod info;
+mod model;
 mod quantize;
+mod stream;
+mod tag;
 mod vectors;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
@@ -23,6 +26,8 @@ enum Command {
     Import(import::Import),
     Info(info::Info),
     Quantize(quantize::Quantize),
+    Stream(stream::Stream),
+    Tag(tag::Tag),
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 }
@@ -33,15 +38,27 @@ fn main() -> std::process::ExitCode {
         Command::Import(command) => command.run(),
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
+        Command::Stream(command) => command.run(),
+        Command::Tag(command) => command.run(),
         Command::Vectors(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
+        // `tapir … | head` has what it wants: no error.
+        Err(error) if is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tapir: {error:#}");
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |kind| kind == Some(std::io::ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        closed(cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind))
+            || closed(cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
+    })
 }
 
 /// Writes a model directory; over an existing one only when forced.

@@ -24,6 +24,8 @@ mod config;
 #[doc(hidden)]
 pub mod doctest;
 mod edit;
+#[cfg(feature = "embedded")]
+mod embedded;
 mod error;
 mod import;
 pub mod kernels;
