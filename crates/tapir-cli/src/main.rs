@@ -2,14 +2,27 @@
 
 use clap::{Parser, Subcommand};
 
+mod actions;
+mod analyze;
+mod bench;
 mod data;
+mod eval;
 mod import;
 mod info;
+mod measure;
 mod model;
 mod quantize;
+mod report;
 mod stream;
+mod sweep;
 mod tag;
+mod trace;
+mod train;
 mod vectors;
+
+/// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
@@ -21,26 +34,42 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Tag(tag::Tag),
+    Stream(stream::Stream),
+    Train(train::Train),
+    Actions(actions::Actions),
+    Eval(eval::Eval),
+    Sweep(sweep::Sweep),
+    Analyze(analyze::Analyze),
+    Trace(trace::Trace),
+    Bench(bench::Bench),
+    Report(report::Report),
     #[command(subcommand)]
     Data(data::Data),
-    Import(import::Import),
-    Info(info::Info),
-    Quantize(quantize::Quantize),
-    Stream(stream::Stream),
-    Tag(tag::Tag),
     #[command(subcommand)]
     Vectors(vectors::Vectors),
+    Info(info::Info),
+    Quantize(quantize::Quantize),
+    Import(import::Import),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        Command::Tag(command) => command.run(),
+        Command::Stream(command) => command.run(),
+        Command::Train(command) => command.run(),
+        Command::Actions(command) => command.run(),
+        Command::Eval(command) => command.run(),
+        Command::Sweep(command) => command.run(),
+        Command::Analyze(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::Report(command) => command.run(),
         Command::Data(command) => command.run(),
-        Command::Import(command) => command.run(),
+        Command::Vectors(command) => command.run(),
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
-        Command::Stream(command) => command.run(),
-        Command::Tag(command) => command.run(),
-        Command::Vectors(command) => command.run(),
+        Command::Import(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

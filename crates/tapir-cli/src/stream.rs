@@ -35,7 +35,8 @@ impl Stream {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = (&mut input).take(LONGEST_MESSAGE).read_until(b'\n', &mut line).context("standard input")?;
+            let read =
+                (&mut input).take(LONGEST_MESSAGE).read_until(b'\n', &mut line).context("standard input")?;
             if read == 0 {
                 return Ok(());
             }

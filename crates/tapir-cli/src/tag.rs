@@ -74,8 +74,12 @@ impl Tag {
         };
         match self.text.as_deref() {
             Some("-") => lines(std::io::stdin().lock(), "standard input", &mut sentence)?,
-            None if !std::io::stdin().is_terminal() => lines(std::io::stdin().lock(), "standard input", &mut sentence)?,
-            None => bail!("nothing to label: give a text, a file, or - for standard input (tapir tag --help)"),
+            None if !std::io::stdin().is_terminal() => {
+                lines(std::io::stdin().lock(), "standard input", &mut sentence)?
+            }
+            None => {
+                bail!("nothing to label: give a text, a file, or - for standard input (tapir tag --help)")
+            }
             Some(text) => match file(text) {
                 Some(path) => {
                     let file = std::fs::File::open(&path).with_context(|| path.display().to_string())?;
@@ -104,9 +108,15 @@ impl Tag {
         match self.format {
             Format::Table => {
                 let width = |i: usize| words[i].chars().count().max(labels[i].chars().count());
-                for row in [words.iter().map(String::as_str).collect::<Vec<_>>(), labels.iter().map(|l| &**l).collect()] {
-                    let cells: Vec<String> =
-                        row.iter().enumerate().map(|(i, cell)| format!("{cell:<width$}", width = width(i))).collect();
+                for row in [
+                    words.iter().map(String::as_str).collect::<Vec<_>>(),
+                    labels.iter().map(|l| &**l).collect(),
+                ] {
+                    let cells: Vec<String> = row
+                        .iter()
+                        .enumerate()
+                        .map(|(i, cell)| format!("{cell:<width$}", width = width(i)))
+                        .collect();
                     writeln!(out, "{}", cells.join("  ").trim_end())?;
                 }
                 writeln!(out)?;
@@ -150,7 +160,13 @@ fn read(session: &mut Session, words: &[String]) -> Result<Vec<Update>> {
 }
 
 /// A row for every word: what the policy thought of it, and what changed.
-fn steps(out: &mut impl Write, words: &[String], updates: &[Update], delay: usize, colour: bool) -> Result<()> {
+fn steps(
+    out: &mut impl Write,
+    words: &[String],
+    updates: &[Update],
+    delay: usize,
+    colour: bool,
+) -> Result<()> {
     let (mark, end) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let width = words.iter().map(|word| word.chars().count()).max().unwrap_or(0).max(5);
     for (i, update) in updates.iter().enumerate() {
@@ -187,14 +203,18 @@ fn lines(mut input: impl BufRead, name: &str, f: &mut impl FnMut(usize, &str) ->
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let read = (&mut input).take(LONGEST_LINE + 1).read_until(b'\n', &mut line).with_context(|| name.to_owned())?;
+        let read = (&mut input)
+            .take(LONGEST_LINE + 1)
+            .read_until(b'\n', &mut line)
+            .with_context(|| name.to_owned())?;
         if read == 0 {
             break;
         }
         if read as u64 > LONGEST_LINE {
             bail!("{name}, line {number}: longer than {LONGEST_LINE} bytes; put a sentence on each line");
         }
-        let text = std::str::from_utf8(&line).with_context(|| format!("{name}, line {number}: not a text file"))?;
+        let text =
+            std::str::from_utf8(&line).with_context(|| format!("{name}, line {number}: not a text file"))?;
         f(number, text).with_context(|| name.to_owned())?;
     }
     Ok(())

@@ -61,7 +61,8 @@ fn text_comes_from_files_and_pipes() {
     assert_eq!(from_file.lines().filter(|line| !line.is_empty()).count(), 4);
     for dash in [&["-"][..], &[]] {
         let (_dir, mut program) = tapir("tag");
-        let piped = output(program.args(dash).args(["--format", "conll"]).write_stdin("play jazz\n\nsome miles\n"));
+        let piped =
+            output(program.args(dash).args(["--format", "conll"]).write_stdin("play jazz\n\nsome miles\n"));
         assert_eq!(piped, from_file);
     }
     let (_dir, mut program) = tapir("tag");
@@ -74,11 +75,26 @@ fn text_comes_from_files_and_pipes() {
 #[test]
 fn bad_text_is_named() {
     let (_dir, mut program) = tapir("tag");
-    program.arg("-").write_stdin(b"play\n\xff\xfe\n".to_vec()).assert().failure().stderr(contains("line 2: not a text"));
+    program
+        .arg("-")
+        .write_stdin(b"play\n\xff\xfe\n".to_vec())
+        .assert()
+        .failure()
+        .stderr(contains("line 2: not a text"));
     let (_dir, mut program) = tapir("tag");
-    program.arg("-").write_stdin(vec![b'x'; 3 << 20]).assert().failure().stderr(contains("line 1: longer than"));
+    program
+        .arg("-")
+        .write_stdin(vec![b'x'; 3 << 20])
+        .assert()
+        .failure()
+        .stderr(contains("line 1: longer than"));
     let (_dir, mut program) = tapir("tag");
-    program.arg("-").write_stdin("x".repeat(5000)).assert().failure().stderr(contains("line 1").and(contains("5000 bytes")));
+    program
+        .arg("-")
+        .write_stdin("x".repeat(5000))
+        .assert()
+        .failure()
+        .stderr(contains("line 1").and(contains("5000 bytes")));
     let (_dir, mut program) = tapir("tag");
     program.args(["play", "--threshold", "2"]).assert().failure().stderr(contains("0 to 1"));
     Command::cargo_bin("tapir")
@@ -103,7 +119,8 @@ fn a_closed_pipe_is_no_error() {
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), "play jazz\n".repeat(20_000).as_bytes());
+    let _ =
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), "play jazz\n".repeat(20_000).as_bytes());
     let end = child.wait_with_output().unwrap();
     assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
 }
@@ -135,7 +152,9 @@ fn a_thousand_interleaved_sessions_are_as_fresh_ones() {
         for id in 0..1000 {
             let word = words[(id * 7 + round * 5) % 6];
             if round == 3 {
-                input += &format!("{{\"session\": \"{id}\", \"push\": \"wrong\"}}\n{{\"session\": \"{id}\", \"revoke\": 1}}\n");
+                input += &format!(
+                    "{{\"session\": \"{id}\", \"push\": \"wrong\"}}\n{{\"session\": \"{id}\", \"revoke\": 1}}\n"
+                );
             }
             input += &format!("{{\"session\": \"{id}\", \"push\": \"{word}\"}}\n");
         }
@@ -146,7 +165,8 @@ fn a_thousand_interleaved_sessions_are_as_fresh_ones() {
     let (_dir, mut program) = tapir("stream");
     let text = output(program.write_stdin(input));
     let model = tapir::doctest::parts().load().unwrap();
-    let answers: Vec<tapir::protocol::Response> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answers: Vec<tapir::protocol::Response> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (id, end) in answers.iter().rev().take(1000).rev().enumerate() {
         let mut session = model.session();
         for round in 0..6 {

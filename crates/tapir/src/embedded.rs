@@ -28,7 +28,8 @@ impl Model {
         let parts = Parts {
             config: Config::from_json(CONFIG, "the embedded config.json")?,
             labels: Labels::from_text(LABELS, "the embedded labels.txt")?,
-            vocabulary: Vocabulary::from_text(WORDS, "the embedded vocab.txt")?.with_vectors(Arc::new(vectors)),
+            vocabulary: Vocabulary::from_text(WORDS, "the embedded vocab.txt")?
+                .with_vectors(Arc::new(vectors)),
             weights: WEIGHTS.into(),
         };
         parts.load()

@@ -123,7 +123,8 @@ impl Streams {
 
     fn run(&mut self, request: Request, response: &mut Response) -> Result<()> {
         let Request { session: name, push, update, revoke, finish, reset, close, threshold } = request;
-        let given = [push.is_some(), update.is_some(), revoke.is_some(), finish, reset, close, threshold.is_some()];
+        let given =
+            [push.is_some(), update.is_some(), revoke.is_some(), finish, reset, close, threshold.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {
             let reason = "has none or several of push, update, revoke, finish, reset, close and threshold; expected one";
             return Err(Error::invalid("the message", reason));

@@ -66,7 +66,9 @@ fn is_mark(c: char) -> bool {
 fn written(chunk: &str) -> Vec<String> {
     let inner = |c: char| c.is_alphanumeric() || is_mark(c);
     let Some(start) = chunk.find(inner) else { return marks(chunk) };
-    let end = chunk.rfind(inner).map_or(chunk.len(), |at| at + chunk[at..].chars().next().map_or(1, char::len_utf8));
+    let end = chunk
+        .rfind(inner)
+        .map_or(chunk.len(), |at| at + chunk[at..].chars().next().map_or(1, char::len_utf8));
     let mut words = marks(&chunk[..start]);
     words.extend(contraction(&chunk[start..end]));
     words.extend(marks(&chunk[end..]));
@@ -88,10 +90,14 @@ fn marks(text: &str) -> Vec<String> {
 /// `don't` into `do n't`, `it's` into `it 's`.
 fn contraction(word: &str) -> Vec<String> {
     let at = |suffix: &str| {
-        let start = word.len().checked_sub(suffix.len()).filter(|start| *start > 0 && word.is_char_boundary(*start))?;
+        let start = word
+            .len()
+            .checked_sub(suffix.len())
+            .filter(|start| *start > 0 && word.is_char_boundary(*start))?;
         word[start..].eq_ignore_ascii_case(suffix).then_some(start)
     };
-    let suffixes = ["n't", "n’t", "'s", "’s", "'m", "’m", "'d", "’d", "'re", "’re", "'ve", "’ve", "'ll", "’ll"];
+    let suffixes =
+        ["n't", "n’t", "'s", "’s", "'m", "’m", "'d", "’d", "'re", "’re", "'ve", "’ve", "'ll", "’ll"];
     match suffixes.iter().find_map(|suffix| at(suffix)) {
         Some(start) => vec![word[..start].to_owned(), word[start..].to_owned()],
         None => vec![word.to_owned()],
@@ -116,7 +122,10 @@ mod tests {
     #[test]
     fn writing_keeps_everything() {
         let words = |text| Tokenizer::Written.words(text).join("|");
-        assert_eq!(words("They don't (won't) go... It's Ann's."), "They|do|n't|(|wo|n't|)|go|...|It|'s|Ann|'s|.");
+        assert_eq!(
+            words("They don't (won't) go... It's Ann's."),
+            "They|do|n't|(|wo|n't|)|go|...|It|'s|Ann|'s|."
+        );
         assert_eq!(words("\"He'll say: 'no'!?\""), "\"|He|'ll|say|:|'|no|'|!|?|\"");
     }
 
