@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+mod actions;
 mod analyze;
 mod bench;
 mod data;
@@ -9,11 +10,19 @@ mod eval;
 mod import;
 mod info;
 mod measure;
+mod model;
 mod quantize;
 mod report;
+mod stream;
 mod sweep;
+mod tag;
 mod trace;
+mod train;
 mod vectors;
+
+/// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
@@ -25,42 +34,60 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    #[command(subcommand)]
-    Data(data::Data),
-    Import(import::Import),
-    Info(info::Info),
+    Tag(tag::Tag),
+    Stream(stream::Stream),
+    Train(train::Train),
+    Actions(actions::Actions),
     Eval(eval::Eval),
     Sweep(sweep::Sweep),
     Analyze(analyze::Analyze),
     Trace(trace::Trace),
     Bench(bench::Bench),
     Report(report::Report),
-    Quantize(quantize::Quantize),
+    #[command(subcommand)]
+    Data(data::Data),
     #[command(subcommand)]
     Vectors(vectors::Vectors),
+    Info(info::Info),
+    Quantize(quantize::Quantize),
+    Import(import::Import),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
-        Command::Data(command) => command.run(),
-        Command::Import(command) => command.run(),
-        Command::Info(command) => command.run(),
+        Command::Tag(command) => command.run(),
+        Command::Stream(command) => command.run(),
+        Command::Train(command) => command.run(),
+        Command::Actions(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Sweep(command) => command.run(),
         Command::Analyze(command) => command.run(),
         Command::Trace(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Report(command) => command.run(),
-        Command::Quantize(command) => command.run(),
+        Command::Data(command) => command.run(),
         Command::Vectors(command) => command.run(),
+        Command::Info(command) => command.run(),
+        Command::Quantize(command) => command.run(),
+        Command::Import(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
+        // `tapir … | head` has what it wants: no error.
+        Err(error) if is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tapir: {error:#}");
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |kind| kind == Some(std::io::ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        closed(cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind))
+            || closed(cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
+    })
 }
 
 /// Writes a model directory; over an existing one only when forced.

@@ -36,6 +36,7 @@ impl Bed {
             version: tapir::FORMAT_VERSION,
             task: "toy".into(),
             scheme: Scheme::Iob,
+            tokenizer: tapir::Tokenizer::default(),
             delay,
             threshold: 0.5,
             max_length,

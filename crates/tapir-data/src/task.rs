@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tapir::{Scheme, Tokenizer};
 
 use crate::{Columns, Conllu, Corpus, Error, Format, Options, Random, Result, Sentence, Split, read};
 
@@ -60,6 +61,9 @@ pub struct Task {
     pub conllu: Conllu,
     /// What the labels mean.
     pub scheme: Scheme,
+    /// How plain text is split into words as this corpus is.
+    #[serde(default)]
+    pub tokenizer: Tokenizer,
     /// How results are scored.
     pub score: Score,
     /// Longer sentences are left out.
@@ -108,16 +112,6 @@ impl Default for Cut {
     fn default() -> Self {
         Self { valid: 0.1, seed: 1 }
     }
-}
-
-/// What labels mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scheme {
-    /// `B-x` begins a span, `I-x` continues it, `O` is outside.
-    Iob,
-    /// A label a word, as in part-of-speech tagging.
-    Plain,
 }
 
 /// How results are scored.

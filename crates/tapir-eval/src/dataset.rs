@@ -60,17 +60,13 @@ impl Dataset {
                 examples: examples.join(", "),
             });
         }
-        let scheme = match task.scheme {
-            tapir_data::Scheme::Iob => Scheme::Iob,
-            tapir_data::Scheme::Plain => Scheme::Plain,
-        };
         let sentences = corpus.split(split);
         if sentences.is_empty() {
             return Err(Error::Empty { what: format!("the {} split of {}", split.name(), task.name) });
         }
         let mut dataset = Self::of(model, sentences)?;
         (dataset.task, dataset.split) = (task.name.clone(), split.name().to_owned());
-        (dataset.scheme, dataset.score) = (scheme, task.score);
+        (dataset.scheme, dataset.score) = (task.scheme, task.score);
         Ok(dataset)
     }
 

@@ -22,6 +22,7 @@ pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
         version: FORMAT_VERSION,
         task: "random".into(),
         scheme: Scheme::Iob,
+        tokenizer: tapir::Tokenizer::default(),
         delay,
         threshold: 0.5,
         max_length: 30,

@@ -125,6 +125,29 @@ impl Model {
         Session::new(self.clone())
     }
 
+    /// The reviser on a whole input, without a session: the label of every word, as after the last word of a session that
+    /// revises at each. What validation and full-sentence use need, at one run instead of one a word.
+    pub fn revise_whole<W: AsRef<str>>(&self, words: impl IntoIterator<Item = W>) -> Result<Vec<u16>> {
+        let missing = || Error::MissingPart { mode: crate::Mode::Restart, part: "reviser" };
+        let reviser = self.reviser().ok_or_else(missing)?;
+        let mut ids: Vec<u32> = words.into_iter().map(|word| self.vocabulary().id(word.as_ref())).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (delay, limit) = (self.config().delay, self.config().max_length);
+        ids.extend(std::iter::repeat_n(Vocabulary::NULL, delay));
+        if ids.len() > limit {
+            let reason = format!("an input of {} words, delay included, is longer than {limit}", ids.len());
+            return Err(Error::invalid("input", reason));
+        }
+        let (labels, width) = (self.labels(), self.labels().len());
+        Ok(with_scratch(|scratch| {
+            reviser.run(&ids, scratch);
+            let rows = scratch.logits[..ids.len() * width].chunks_exact(width);
+            rows.skip(delay).map(|logits| labels.best(logits)).collect()
+        }))
+    }
+
     /// Bytes of packed weights that every step of the first pass reads, and every run of the reviser.
     pub fn weight_bytes(&self) -> (usize, usize) {
         let first_pass = self.0.first_pass.as_ref().map_or(0, |first| {

@@ -1,0 +1,209 @@
+//! `tapir train`: from a corpus to a model directory.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use tapir_train::{Event, Preset, Progress, Report, Run, RunOptions, StageName, train};
+
+/// Train a model: action generator, actions, reviser, first pass and controller
+///
+/// Does every stage that is missing, says which it skips, and can be stopped at any moment: the next call goes on from
+/// the last checkpoint, to the bit. The model is in OUT/model; OUT/metrics.jsonl has a row for each epoch.
+///
+/// Examples:
+///   tapir train small/snips
+///   tapir train paper/snips-trf --seed 1 --out runs/snips-1
+///   tapir train my.toml --data ~/corpora/mine --set reviser.layers=2
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Train {
+    /// A preset that ships (small/snips, paper/movie-lt-d1) or the path of a preset file
+    preset: String,
+    /// Run only this stage; can be given several times
+    #[arg(long, value_enum)]
+    stage: Vec<StageArg>,
+    /// Another seed than the preset's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t = Device::Cpu)]
+    device: Device,
+    /// At most so many epochs, in every stage
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// Set a value of the preset, such as reviser_training.batch=64; can be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// The folder of the corpus, or one that holds it
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where checkpoints, metrics and the model go [default: runs/PRESET]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Seconds between checkpoints
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
+    checkpoint_every: f64,
+    /// Write scores, seed, commit, preset and times to this file
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum StageArg {
+    Generator,
+    Actions,
+    Reviser,
+    FirstPass,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Device {
+    /// All cores
+    Cpu,
+}
+
+impl From<StageArg> for StageName {
+    fn from(stage: StageArg) -> Self {
+        match stage {
+            StageArg::Generator => Self::Generator,
+            StageArg::Actions => Self::Actions,
+            StageArg::Reviser => Self::Reviser,
+            StageArg::FirstPass => Self::FirstPass,
+        }
+    }
+}
+
+impl Train {
+    pub(crate) fn run(self) -> Result<()> {
+        let mut settings = self.settings.clone();
+        settings.extend(self.seed.map(|seed| format!("seed={seed}")));
+        for stage in ["generator.training", "reviser_training", "first_pass_training"] {
+            settings.extend(self.epochs.map(|epochs| format!("{stage}.epochs={epochs}")));
+        }
+        let preset = Preset::open(&self.preset, &settings)?;
+        if !self.checkpoint_every.is_finite() || self.checkpoint_every < 0.0 {
+            bail!("--checkpoint-every is {}, expected seconds, 0 or more", self.checkpoint_every);
+        }
+        let name = self.preset.trim_end_matches(".toml");
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name.replace('/', "-")));
+        let options = RunOptions {
+            data: self.data.clone(),
+            stages: (!self.stage.is_empty())
+                .then(|| self.stage.iter().map(|stage| (*stage).into()).collect()),
+            checkpoint_every: Duration::from_secs_f64(self.checkpoint_every),
+            ..RunOptions::new(out)
+        };
+        let mut screen = Screen::new();
+        let run = train(&preset, &options, &mut |event| screen.show(event))?;
+        self.finish(&preset, &run)
+    }
+
+    fn finish(&self, preset: &Preset, run: &Run) -> Result<()> {
+        let Some(test) = &run.test else {
+            println!("stages are still missing: run `tapir train {}` for all of them", self.preset);
+            return Ok(());
+        };
+        if let Some(model) = &run.model {
+            println!("model: {}", model.display());
+        }
+        println!(
+            "test: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",
+            test.reviser.score,
+            test.tapir.score,
+            test.tapir.revised.unwrap_or(0.0),
+            test.first_pass.score
+        );
+        if let Some(path) = &self.results {
+            let json = serde_json::json!({
+                "preset": self.preset, "settings": preset, "seed": preset.seed, "commit": commit(),
+                "stages": run.reports, "test": test,
+            });
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+            }
+            let text = serde_json::to_string_pretty(&json)? + "\n";
+            std::fs::write(path, text).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// The commit of the working directory, where there is one.
+fn commit() -> Option<String> {
+    let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Two lines that are written over on a terminal; elsewhere a line an epoch, and one now and then within it.
+struct Screen {
+    terminal: bool,
+    last: Instant,
+    drawn: bool,
+}
+
+impl Screen {
+    fn new() -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), last: Instant::now(), drawn: false }
+    }
+
+    fn show(&mut self, event: Event) {
+        match event {
+            Event::Skipped(stage) => eprintln!("{}: done before, skipped", stage.name()),
+            Event::Started(stage, sentences) => eprintln!("{}: {sentences} sentences", stage.name()),
+            Event::Actions(stats) => eprint!("actions:\n{stats}"),
+            Event::Progress(progress) => self.progress(progress),
+            Event::Finished(report) => self.finished(report),
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        let patience = Duration::from_millis(if self.terminal { 200 } else { 20_000 });
+        if progress.score.is_none() && self.last.elapsed() < patience {
+            return;
+        }
+        self.last = Instant::now();
+        if self.drawn {
+            eprint!("\x1b[2A\x1b[J");
+        }
+        self.drawn = self.terminal && progress.score.is_none();
+        eprintln!("{}", lines(progress, self.drawn));
+        _ = std::io::stderr().flush();
+    }
+
+    fn finished(&mut self, report: &Report) {
+        self.drawn = false;
+        eprintln!(
+            "{}: epoch {} of {} is the best, validation {:.2}, {:.0} s, {} parameters",
+            report.stage.name(),
+            report.best_epoch,
+            report.epochs,
+            report.valid.score,
+            report.seconds,
+            report.parameters
+        );
+    }
+}
+
+fn lines(progress: &Progress, two: bool) -> String {
+    let done = (progress.epoch - 1) as f64 + progress.batch as f64 / progress.batches.max(1) as f64;
+    let left = progress.seconds / done.max(1e-9) * (progress.epochs as f64 - done);
+    let score = progress.score.map_or(String::new(), |score| format!("  score {score:.2}"));
+    let revised = progress.revised.map_or(String::new(), |revised| format!("  revised {revised:.1} %"));
+    let best = progress.best.map_or(String::new(), |best| format!("  best {best:.2}"));
+    format!(
+        "{}  epoch {}/{}  batch {}/{}{}loss {:.4}{score}{revised}{best}  {:.0} words/s  {:.0} s, at most {:.0} s left",
+        progress.stage.name(),
+        progress.epoch,
+        progress.epochs,
+        progress.batch,
+        progress.batches,
+        if two { "\n  " } else { "  " },
+        progress.loss,
+        progress.words_per_second,
+        progress.seconds,
+        left
+    )
+}

@@ -1,0 +1,138 @@
+//! `tapir train` as a process: killed with SIGKILL again and again, it ends with the same bytes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::CommandCargoExt;
+use predicates::prelude::*;
+
+const PRESET: &str = r#"
+task = "snips"
+shards = 2
+[words]
+open = false
+[generator]
+hidden = 16
+feed_forward = 16
+heads = 2
+[generator.training]
+epochs = 2
+batch = 8
+learning_rate = 3e-3
+[reviser]
+kind = "transformer"
+layers = 1
+hidden = 16
+feed_forward = 16
+heads = 2
+[reviser_training]
+epochs = 3
+batch = 8
+learning_rate = 3e-3
+clip = 0.5
+[processor]
+layers = 1
+hidden = 16
+[controller]
+layers = 2
+hidden = 8
+memory = 3
+[first_pass_training]
+epochs = 3
+batch = 8
+learning_rate = 3e-3
+"#;
+
+/// A corpus that can be learnt, small enough for seconds.
+fn corpus(folder: &Path) {
+    for (split, count) in [("train", 120), ("valid", 20), ("test", 20)] {
+        let (mut words, mut labels, mut intents) = (String::new(), String::new(), String::new());
+        for i in 0..count {
+            let artist = ["westbam", "slayer", "moby", "bach"][i % 4];
+            let verb = ["play", "stop"][i / 4 % 2];
+            _ = writeln!(words, "{verb} some {artist} now");
+            _ = writeln!(labels, "O O B-artist O");
+            _ = writeln!(intents, "PlayMusic");
+        }
+        std::fs::create_dir_all(folder.join(split)).unwrap();
+        std::fs::write(folder.join(split).join("seq.in"), words).unwrap();
+        std::fs::write(folder.join(split).join("seq.out"), labels).unwrap();
+        std::fs::write(folder.join(split).join("label"), intents).unwrap();
+    }
+}
+
+fn tapir(folder: &Path, out: &str) -> Command {
+    let mut command = Command::cargo_bin("tapir").unwrap();
+    command.current_dir(folder);
+    command.args(["train", "tiny.toml", "--data", "data", "--out", out, "--checkpoint-every", "0"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn prepare() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    corpus(&folder.path().join("data"));
+    std::fs::write(folder.path().join("tiny.toml"), PRESET).unwrap();
+    folder
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_bytes() {
+    let folder = prepare();
+    assert!(tapir(folder.path(), "whole").status().unwrap().success());
+    let start = Instant::now();
+    let mut kills = 0;
+    loop {
+        let mut child = tapir(folder.path(), "killed").spawn().unwrap();
+        // A little longer each time, so that every moment of a run is hit and it still comes to its end.
+        let deadline = Instant::now() + Duration::from_millis(120 + 45 * kills);
+        while Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success());
+            break;
+        }
+        child.kill().unwrap(); // SIGKILL
+        child.wait().unwrap();
+        kills += 1;
+        assert!(start.elapsed() < Duration::from_secs(120), "killed {kills} times without coming to an end");
+    }
+    assert!(kills >= 2, "the run was too quick to be killed");
+    for file in ["generator.safetensors", "actions.tsv", "reviser.safetensors", "first-pass.safetensors"] {
+        let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).unwrap();
+        assert!(read("whole") == read("killed"), "{file} differs after {kills} kills");
+    }
+    println!("{kills} kills");
+}
+
+#[test]
+fn bad_input_is_refused_before_any_time_is_spent() {
+    let folder = prepare();
+    let refuse = |arguments: &[&str], message: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
+        command.current_dir(folder.path()).arg("train").args(arguments);
+        command.assert().failure().stderr(predicate::str::contains(message));
+    };
+    refuse(&["tiny.toml", "--set", "reviser.haeds=2"], "haeds");
+    refuse(&["tiny.toml", "--set", "reviser.heads=3"], "must divide");
+    refuse(&["tiny.toml", "--data", "nowhere"], "no corpus for the task snips");
+    refuse(&["nothing"], "no such preset");
+    refuse(&["small/snips", "--data", "data", "--set", "words.vectors=none.tapirvec"], "none.tapirvec");
+}
+
+#[test]
+fn a_checkpoint_of_another_preset_is_refused_and_a_broken_one_is_named() {
+    let folder = prepare();
+    let out = folder.path().join("out");
+    std::fs::create_dir_all(&out).unwrap();
+    std::fs::write(out.join("generator.checkpoint"), b"nonsense").unwrap();
+    let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
+    command.current_dir(folder.path()).args(["train", "tiny.toml", "--data", "data", "--out", "out"]);
+    command
+        .assert()
+        .failure()
+        .stderr(predicate::str::contains("generator.checkpoint: not a whole checkpoint"));
+}

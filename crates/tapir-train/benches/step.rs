@@ -1,0 +1,87 @@
+//! One training step, as a ratio to what the machine's matrix products take for the same work.
+//!
+//! (a) the reviser at 4 layers / 512 / 2048, 16 sentences of 12 words; (b) step 2 at LSTM 512, controller 256, the same
+//! batch. The peak is measured in the same run: large products on all cores.
+
+use std::time::Instant;
+
+use burn::tensor::{Device, Distribution, Tensor};
+use tapir::{Config, Vocabulary};
+use tapir_train::{AdamW, Example, Noise, Objective, Shards, Weights};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const SENTENCES: usize = 16;
+const WORDS: usize = 12;
+const LABELS: usize = 72;
+const ROUNDS: usize = 20;
+
+fn main() {
+    let device = Device::flex();
+    let peak = peak(&device);
+    println!("matrix products: {:.1} GFLOP/s", peak / 1e9);
+    let reviser = r#"{"version": 1, "embedding_dim": 300,
+        "reviser": {"kind": "transformer", "layers": 4, "hidden": 512, "feed_forward": 2048, "heads": 8}}"#;
+    let first_pass = r#"{"version": 1, "embedding_dim": 300, "processor": {"layers": 1, "hidden": 512},
+        "controller": {"layers": 1, "hidden": 256, "memory": 5}}"#;
+    for (name, json, objective) in [
+        ("(a) reviser 4/512/2048", reviser, Objective::Reviser),
+        ("(b) step 2, 512/256", first_pass, Objective::FirstPass),
+    ] {
+        let config = Config::from_json(json, "bench").expect("a valid configuration");
+        for shards in [1, 2] {
+            let (seconds, parameters) = step(&config, objective, shards, &device);
+            // Forward and both gradients: three products of two operations for each weight and word.
+            let ideal = 6.0 * parameters as f64 * (SENTENCES * WORDS) as f64 / peak;
+            println!(
+                "{name}, {shards} part(s): {:.1} ms, {:.2} times its products at peak ({:.1} ms)",
+                1e3 * seconds,
+                seconds / ideal,
+                1e3 * ideal
+            );
+        }
+    }
+}
+
+/// Operations a second of large products.
+fn peak(device: &Device) -> f64 {
+    let n = 1024;
+    let random = || Tensor::<2>::random([n, n], Distribution::Default, device);
+    let (a, b) = (random(), random());
+    let mut best = f64::INFINITY;
+    for _ in 0..10 {
+        let start = Instant::now();
+        let product = a.clone().matmul(b.clone());
+        std::hint::black_box(product.into_data());
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    2.0 * (n as f64).powi(3) / best
+}
+
+/// Median seconds of one step, and the numbers in its matrices.
+fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -> (f64, usize) {
+    let vocabulary = Vocabulary::new((0..11_765).map(|i| format!("word-{i}"))).expect("distinct words");
+    let mut weights = Weights::new(config, LABELS, &vocabulary, None, 1, device);
+    let mut adamw = AdamW::default();
+    let shards = Shards::new(shards, &device.clone().autodiff()).expect("threads");
+    let example = |b: usize| Example {
+        ids: (0..WORDS).map(|t| (3 + (b * 131 + t * 37) % 11_000) as u32).collect(),
+        labels: (0..WORDS).map(|t| Some(((b + t) % LABELS) as u16)).collect(),
+        actions: (0..WORDS).map(|t| t % 5 == 4).collect(),
+    };
+    let examples: Vec<Example> = (0..SENTENCES).map(example).collect();
+    let examples: Vec<&Example> = examples.iter().collect();
+    let mut times: Vec<f64> = (0..ROUNDS)
+        .map(|round| {
+            let start = Instant::now();
+            let noise = Noise { dropout: 0.1, unknown: 0.02, place: [1, 0, round as u64] };
+            let parts = shards.gradients(&weights, config, &vocabulary, objective, &examples, noise);
+            adamw.update(&mut weights, &parts, 1e-4, 0.01, None);
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let tables = 11_768 * config.embedding_dim;
+    (times[ROUNDS / 2], weights.count() - tables)
+}

@@ -1,0 +1,156 @@
+//! AdamW (Loshchilov and Hutter, 2019), fused: one pass over parameter, gradient and both moments.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+use crate::{Gradients, Weights};
+
+/// Betas 0.9 and 0.98, ε 1e-9: the paper's.
+const BETA1: f32 = 0.9;
+const BETA2: f32 = 0.98;
+const EPSILON: f32 = 1e-9;
+
+/// How many numbers a thread takes at a time.
+const CHUNK: usize = 1 << 16;
+
+/// The optimiser's state.
+#[derive(Default)]
+pub struct AdamW {
+    /// First and second moments by parameter.
+    pub(crate) moments: BTreeMap<String, [Vec<f32>; 2]>,
+    /// Updates so far.
+    pub(crate) step: u64,
+}
+
+/// What one update needs besides the gradient.
+#[derive(Clone, Copy)]
+struct Rates {
+    scale: f32,
+    decay: f32,
+    step_size: f32,
+    correction2: f32,
+}
+
+impl AdamW {
+    /// Updates all parameters. The gradients are those of the parts of a batch and are summed on the way.
+    ///
+    /// Of the word tables only the rows of the batch are touched: their moments do not decay, nor do the weights of
+    /// words that the batch lacks (as torch's `SparseAdam` does it).
+    pub fn update(
+        &mut self,
+        weights: &mut Weights,
+        gradients: &[Gradients],
+        learning_rate: f64,
+        weight_decay: f64,
+        clip: Option<f64>,
+    ) {
+        self.step += 1;
+        let scale = match clip {
+            Some(limit) => (limit / norm(gradients).max(limit)) as f32,
+            None => 1.0,
+        };
+        let power = |beta: f32| f64::from(beta).powf(self.step as f64);
+        let rates = Rates {
+            scale,
+            decay: (1.0 - learning_rate * weight_decay) as f32,
+            step_size: (learning_rate / (1.0 - power(BETA1))) as f32,
+            correction2: (1.0 / (1.0 - power(BETA2)).sqrt()) as f32,
+        };
+        for (name, tensor) in &mut weights.tensors {
+            let parts: Vec<&Vec<f32>> = gradients.iter().filter_map(|part| part.dense.get(name)).collect();
+            if parts.is_empty() {
+                continue;
+            }
+            let device = tensor.device();
+            // Taken out of the map, so that nothing else holds it and its memory is written in place.
+            let taken = std::mem::replace(tensor, Tensor::zeros([1, 1], &device));
+            let mut data = taken.into_data();
+            let Ok(values) = data.as_mut_slice::<f32>() else { continue };
+            let [m, v] = self.moments.entry(name.clone()).or_insert_with(|| zeros(values.len()));
+            values
+                .par_chunks_mut(CHUNK)
+                .zip(m.par_chunks_mut(CHUNK).zip(v.par_chunks_mut(CHUNK)))
+                .enumerate()
+                .for_each(|(i, (values, (m, v)))| {
+                    let at = i * CHUNK..i * CHUNK + values.len();
+                    let parts: Vec<&[f32]> = parts.iter().map(|part| &part[at.clone()]).collect();
+                    update(values, &parts, m, v, rates);
+                });
+            *tensor = Tensor::from_data(data, &device);
+        }
+        for (name, table) in &mut weights.tables {
+            let [m, v] = self.moments.entry(name.clone()).or_insert_with(|| zeros(table.values.len()));
+            for (id, gradient) in table_rows(name, gradients) {
+                let at = id as usize * table.width..(id as usize + 1) * table.width;
+                let (values, m, v) = (&mut table.values[at.clone()], &mut m[at.clone()], &mut v[at]);
+                update(values, &[&gradient], m, v, rates);
+            }
+        }
+    }
+}
+
+fn zeros(size: usize) -> [Vec<f32>; 2] {
+    [vec![0.0; size], vec![0.0; size]]
+}
+
+/// The gradients of a table's rows, summed over the parts of the batch.
+fn table_rows(name: &str, gradients: &[Gradients]) -> BTreeMap<u32, Vec<f32>> {
+    let mut rows: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
+    for (ids, values) in gradients.iter().filter_map(|part| part.sparse.get(name)) {
+        for (id, row) in ids.iter().zip(values.chunks_exact(values.len() / ids.len().max(1))) {
+            match rows.get_mut(id) {
+                Some(sum) => sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value),
+                None => _ = rows.insert(*id, row.to_vec()),
+            }
+        }
+    }
+    rows
+}
+
+/// The length of the whole gradient.
+fn norm(gradients: &[Gradients]) -> f64 {
+    let Some(first) = gradients.first() else { return 0.0 };
+    let mut squares = 0.0;
+    for name in first.dense.keys() {
+        let parts: Vec<_> = gradients.iter().filter_map(|part| part.dense.get(name)).collect();
+        squares += (0..parts[0].len())
+            .map(|i| f64::from(parts.iter().map(|part| part[i]).sum::<f32>()).powi(2))
+            .sum::<f64>();
+    }
+    for name in first.sparse.keys() {
+        let rows = table_rows(name, gradients);
+        squares += rows.values().flatten().map(|value| f64::from(*value).powi(2)).sum::<f64>();
+    }
+    squares.sqrt()
+}
+
+/// One update of a stretch of parameters, vectorised for the machine that runs it.
+fn update(values: &mut [f32], parts: &[&[f32]], m: &mut [f32], v: &mut [f32], rates: Rates) {
+    let arch = pulp::Arch::new();
+    match parts {
+        [g] => arch.dispatch(|| fused(values, m, v, rates, g.iter().copied())),
+        [a, b] => arch.dispatch(|| fused(values, m, v, rates, a.iter().zip(*b).map(|(a, b)| a + b))),
+        _ => {
+            let sum = |i: usize| parts.iter().map(|part| part[i]).sum::<f32>();
+            fused(values, m, v, rates, (0..values.len()).map(sum).collect::<Vec<_>>().into_iter());
+        }
+    }
+}
+
+#[inline(always)]
+fn fused(
+    values: &mut [f32],
+    m: &mut [f32],
+    v: &mut [f32],
+    rates: Rates,
+    gradient: impl Iterator<Item = f32>,
+) {
+    for (((value, m), v), g) in values.iter_mut().zip(m).zip(v).zip(gradient) {
+        let g = g * rates.scale;
+        *m = BETA1 * *m + (1.0 - BETA1) * g;
+        *v = BETA2 * *v + (1.0 - BETA2) * g * g;
+        *value = *value * rates.decay - rates.step_size * *m / (v.sqrt() * rates.correction2 + EPSILON);
+    }
+}

@@ -1,0 +1,193 @@
+//! Sentences as numbers, and batches of them in an order that the seed fixes.
+
+use tapir::{Labels, Vocabulary};
+use tapir_data::{Random, Sentence};
+
+use crate::{Error, Result};
+
+/// One sentence to learn from, its delay applied: NULL tokens at the end, labels shifted by as much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// Word rows of the vocabulary.
+    pub ids: Vec<u32>,
+    /// The label expected at each step; none in the first steps of a delayed model.
+    pub labels: Vec<Option<u16>>,
+    /// Is REVISE expected at a step? Empty where no policy is trained.
+    pub actions: Vec<bool>,
+}
+
+/// Sentences to examples. `actions` has a list for each sentence, or is empty.
+pub fn examples(
+    sentences: &[&Sentence],
+    actions: &[Vec<bool>],
+    vocabulary: &Vocabulary,
+    labels: &Labels,
+    delay: usize,
+) -> Result<Vec<Example>> {
+    let example = |(i, sentence): (usize, &&Sentence)| {
+        let mut ids: Vec<u32> = sentence.words.iter().map(|word| vocabulary.id(word)).collect();
+        ids.extend(std::iter::repeat_n(Vocabulary::NULL, delay));
+        let mut expected = vec![None; delay];
+        for label in &sentence.labels {
+            let id = labels.id(label).ok_or_else(|| {
+                Error::invalid("corpus", format!("the label `{label}` is not in the label set; train again"))
+            })?;
+            expected.push(Some(id));
+        }
+        // The first d steps are WRITE, then the actions of the words follow, as their labels do.
+        let actions = actions.get(i).map_or_else(Vec::new, |actions| {
+            std::iter::repeat_n(false, delay).chain(actions.iter().copied()).collect()
+        });
+        Ok(Example { ids, labels: expected, actions })
+    };
+    sentences.iter().enumerate().filter(|(_, s)| !s.is_empty()).map(example).collect()
+}
+
+/// In which order the rows of a batch stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Row b · length + t: a sentence after the other, for the reviser.
+    Sentence,
+    /// Row t · sentences + b: a step after the other, for the first pass.
+    Time,
+}
+
+/// Sentences of similar lengths, padded to the longest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// How many sentences there are.
+    pub sentences: usize,
+    /// Words of the longest.
+    pub length: usize,
+    /// Words of each.
+    pub lengths: Vec<usize>,
+    /// Rows of the vocabulary, [sentences × length].
+    pub ids: Vec<u32>,
+    /// Label and weight of each row; padding weighs nothing.
+    pub labels: Vec<[f32; 2]>,
+    /// Action (1 is REVISE) and weight of each row.
+    pub actions: Vec<[f32; 2]>,
+}
+
+impl Batch {
+    /// Puts examples together. A label weighs 1 / `labels`, an action 1 / `actions`: the totals of the whole batch, of
+    /// which this may be a part.
+    pub fn new(examples: &[&Example], order: Order, (labels, actions): (usize, usize)) -> Self {
+        let sentences = examples.len();
+        let lengths: Vec<usize> = examples.iter().map(|example| example.ids.len()).collect();
+        let length = lengths.iter().copied().max().unwrap_or(0);
+        let rows = sentences * length;
+        let mut batch = Self {
+            sentences,
+            length,
+            lengths,
+            ids: vec![Vocabulary::PAD; rows],
+            labels: vec![[0.0; 2]; rows],
+            actions: vec![[0.0; 2]; rows],
+        };
+        let (label_weight, action_weight) = (1.0 / labels.max(1) as f32, 1.0 / actions.max(1) as f32);
+        for (b, example) in examples.iter().enumerate() {
+            for (t, id) in example.ids.iter().enumerate() {
+                let row = match order {
+                    Order::Sentence => b * length + t,
+                    Order::Time => t * sentences + b,
+                };
+                batch.ids[row] = *id;
+                if let Some(label) = example.labels[t] {
+                    batch.labels[row] = [f32::from(label), label_weight];
+                }
+                if let Some(action) = example.actions.get(t) {
+                    batch.actions[row] = [f32::from(u8::from(*action)), action_weight];
+                }
+            }
+        }
+        batch
+    }
+
+    /// Replaces words by UNK, each with this probability, so that its row is trained.
+    pub fn replace_unknown(&mut self, probability: f64, random: &mut Random) {
+        for (id, [_, weight]) in self.ids.iter_mut().zip(&self.labels) {
+            // Only rows with a word in them draw a number, so that padding changes nothing.
+            if *id > Vocabulary::NULL && *weight > 0.0 && random.unit() < probability {
+                *id = Vocabulary::UNK;
+            }
+        }
+    }
+}
+
+/// The batches of one epoch: indices of examples, similar lengths together, so that almost nothing is padding.
+pub struct Batches;
+
+impl Batches {
+    /// How many batches are sorted by length among themselves: enough for batches of equal lengths, few enough that the
+    /// batches of two epochs differ.
+    const POOL: usize = 50;
+
+    /// The order of an epoch. The same seed and epoch give the same batches.
+    pub fn epoch(examples: &[Example], size: usize, seed: u64, epoch: usize) -> Vec<Vec<usize>> {
+        let mut random = Random::at(seed, &[epoch as u64]);
+        let mut order: Vec<usize> = (0..examples.len()).collect();
+        random.shuffle(&mut order);
+        let mut batches = Vec::new();
+        for pool in order.chunks_mut(Self::POOL * size) {
+            pool.sort_by_key(|i| examples[*i].ids.len()); // stable: equals stay shuffled
+            batches.extend(pool.chunks(size).map(<[usize]>::to_vec));
+        }
+        random.shuffle(&mut batches);
+        batches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(length: usize) -> Example {
+        Example { ids: vec![5; length], labels: vec![Some(1); length], actions: vec![true; length] }
+    }
+
+    #[test]
+    fn an_epoch_holds_every_sentence_once_and_little_padding() {
+        let examples: Vec<_> = (0..1000).map(|i| example(1 + i * 7 % 30)).collect();
+        let batches = Batches::epoch(&examples, 16, 1, 0);
+        let mut seen: Vec<usize> = batches.iter().flatten().copied().collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..1000).collect::<Vec<_>>());
+        let padded: usize = batches
+            .iter()
+            .map(|batch| {
+                let examples: Vec<_> = batch.iter().map(|i| &examples[*i]).collect();
+                Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
+            })
+            .sum();
+        let words: usize = examples.iter().map(|e| e.ids.len()).sum();
+        assert!(padded as f64 / (words as f64) < 1.05, "{padded} rows for {words} words");
+        assert_eq!(batches, Batches::epoch(&examples, 16, 1, 0));
+        assert_ne!(batches, Batches::epoch(&examples, 16, 1, 1));
+    }
+
+    #[test]
+    fn a_delay_shifts_labels_and_actions() {
+        let sentence = Sentence::new(["a", "b"], ["X", "Y"]);
+        let vocabulary = Vocabulary::new(["a", "b"]).unwrap();
+        let labels = Labels::new(["X", "Y"]).unwrap();
+        let made = examples(&[&sentence], &[vec![false, true]], &vocabulary, &labels, 2).unwrap();
+        assert_eq!(made[0].ids, [3, 4, 2, 2]);
+        assert_eq!(made[0].labels, [None, None, Some(0), Some(1)]);
+        assert_eq!(made[0].actions, [false, false, false, true]);
+        let batch = Batch::new(&[&made[0]], Order::Time, (2, 4));
+        assert_eq!(batch.labels[1], [0.0, 0.0]);
+        assert_eq!(batch.labels[3], [1.0, 0.5]);
+        assert_eq!(batch.actions[0], [0.0, 0.25]);
+    }
+
+    #[test]
+    fn padding_weighs_nothing() {
+        let (long, short) = (example(3), example(1));
+        let batch = Batch::new(&[&long, &short], Order::Sentence, (4, 4));
+        assert_eq!(batch.labels.iter().map(|[_, weight]| weight).sum::<f32>(), 1.0);
+        assert_eq!(batch.ids[4..], [0, 0]);
+        let time = Batch::new(&[&long, &short], Order::Time, (4, 4));
+        assert_eq!(time.ids, [5, 5, 5, 0, 5, 0]);
+    }
+}

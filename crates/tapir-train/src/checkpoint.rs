@@ -1,0 +1,118 @@
+//! Checkpoints: a stage that is killed goes on from the last one as if nothing had happened, to the bit.
+//!
+//! Every random number of a batch is drawn from a generator for seed, epoch and batch, so that the position is the whole
+//! random state.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::Path;
+
+use burn::tensor::Device;
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
+use tapir_data::Aside;
+
+use crate::weights::{tensor, values};
+use crate::{AdamW, Error, Evaluation, Result, Weights};
+
+/// Where a stage stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Position {
+    /// What it trains on what; another preset or corpus has another one.
+    pub(crate) fingerprint: String,
+    /// The current epoch, from 0.
+    pub(crate) epoch: usize,
+    /// The next batch of it.
+    pub(crate) batch: usize,
+    /// Loss so far in this epoch, and the words behind it.
+    pub(crate) loss: f64,
+    pub(crate) words: usize,
+    /// Seconds of training so far, over all runs.
+    pub(crate) seconds: f64,
+    /// The best epoch so far.
+    pub(crate) best: Option<(usize, Evaluation)>,
+}
+
+const POSITION: &str = "tapir.position";
+const STEP: &str = "tapir.step";
+
+/// Writes a checkpoint aside and renames it: there is always a whole one.
+pub(crate) fn save(path: &Path, weights: &Weights, adamw: &AdamW, position: &Position) -> Result<()> {
+    let mut arrays: BTreeMap<String, (Vec<usize>, Vec<u8>)> = BTreeMap::new();
+    let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    for (name, tensor) in &weights.tensors {
+        arrays.insert(format!("w.{name}"), (tensor.dims().to_vec(), bytes(&values(tensor))));
+    }
+    for (name, table) in &weights.tables {
+        arrays.insert(format!("w.{name}"), (vec![table.values.len()], bytes(&table.values)));
+    }
+    for (name, moments) in &adamw.moments {
+        for (i, moment) in moments.iter().enumerate() {
+            arrays.insert(format!("m{i}.{name}"), (vec![moment.len()], bytes(moment)));
+        }
+    }
+    let invalid = |error: String| Error::invalid(path.display(), error);
+    let json = serde_json::to_string(position).map_err(|error| invalid(error.to_string()))?;
+    let about = HashMap::from([(POSITION.to_owned(), json), (STEP.to_owned(), adamw.step.to_string())]);
+    let views: Vec<_> = arrays
+        .iter()
+        .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?)))
+        .collect::<Result<_, safetensors::SafeTensorError>>()
+        .map_err(|error| invalid(error.to_string()))?;
+    let bytes = safetensors::serialize(views, Some(about)).map_err(|error| invalid(error.to_string()))?;
+    write(path, &bytes)
+}
+
+/// A file that appears whole or not at all.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = Aside::create(path, true)?;
+    file.write_all(bytes).map_err(|error| Error::io(path, error))?;
+    Ok(file.commit()?)
+}
+
+/// Reads a checkpoint into `weights` and `adamw`; one of another preset or corpus is an error.
+pub(crate) fn load(
+    path: &Path,
+    weights: &mut Weights,
+    adamw: &mut AdamW,
+    fingerprint: &str,
+    device: &Device,
+) -> Result<Position> {
+    let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
+    let invalid = |reason: String| {
+        Error::invalid(path.display(), format!("{reason}; delete the file to train this stage anew"))
+    };
+    let broken = |error: safetensors::SafeTensorError| invalid(format!("not a whole checkpoint ({error})"));
+    let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
+    let about = metadata.metadata().clone().unwrap_or_default();
+    let position = about.get(POSITION).and_then(|json| serde_json::from_str::<Position>(json).ok());
+    let position = position.ok_or_else(|| invalid("not a checkpoint of this program".into()))?;
+    if position.fingerprint != fingerprint {
+        return Err(invalid("a checkpoint of another preset, seed or corpus".into()));
+    }
+    let read = |name: &str, count: usize| -> Result<Vec<f32>> {
+        let view = file.tensor(name).map_err(|error| invalid(error.to_string()))?;
+        let values: Vec<f32> = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        if values.len() == count { Ok(values) } else { Err(invalid(format!("`{name}` has another size"))) }
+    };
+    for (name, weight) in &mut weights.tensors {
+        let shape = weight.dims();
+        *weight = tensor(read(&format!("w.{name}"), shape[0] * shape[1])?, shape, device);
+    }
+    for (name, table) in &mut weights.tables {
+        table.values = read(&format!("w.{name}"), table.values.len())?;
+    }
+    let sizes: Vec<(String, usize)> = file
+        .iter()
+        .filter_map(|(name, view)| Some((name.strip_prefix("m0.")?.to_owned(), view.data().len() / 4)))
+        .collect();
+    adamw.moments.clear();
+    for (name, size) in sizes {
+        let moments = [read(&format!("m0.{name}"), size)?, read(&format!("m1.{name}"), size)?];
+        adamw.moments.insert(name, moments);
+    }
+    adamw.step = about.get(STEP).and_then(|step| step.parse().ok()).unwrap_or_default();
+    Ok(position)
+}

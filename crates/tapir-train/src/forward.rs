@@ -1,0 +1,173 @@
+//! Forward runs outside training: what tests compare with the engine.
+
+use burn::tensor::Device;
+use tapir::Parts;
+
+use crate::input::Words;
+use crate::shard::forward;
+use crate::weights::values;
+use crate::{Batch, Dropout, Objective, Result, Weights};
+
+/// Logits [rows, labels] and policy logits [rows] of a batch under a model's weights, without dropout.
+pub fn logits(parts: &Parts, objective: Objective, batch: &Batch) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
+    let device = Device::flex();
+    let Parts { config, labels, vocabulary, weights } = parts;
+    let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
+    let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
+    let mut leaves = weights.leaves(false);
+    for (name, table) in &weights.tables {
+        leaves.tensors.insert(name.clone(), words.rows(table, &device));
+    }
+    let (logits, policy) = forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
+    Ok((values(&logits), policy.as_ref().map(values)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tapir::{Config, Labels, TensorWriter, Vocabulary};
+
+    use super::*;
+    use crate::shard::gradients;
+    use crate::{Example, Order};
+
+    fn config(json: &str) -> Config {
+        Config::from_json(&format!(r#"{{"version": 1, "embedding_dim": 6, {json}}}"#), "test").unwrap()
+    }
+
+    fn batch(order: Order) -> Batch {
+        let example = |ids: &[u32], seed: usize| Example {
+            ids: ids.to_vec(),
+            labels: (0..ids.len()).map(|t| (t > 0 || seed > 0).then_some(((t + seed) % 4) as u16)).collect(),
+            actions: (0..ids.len()).map(|t| (t + seed) % 3 == 0).collect(),
+        };
+        let all = [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
+        let all: Vec<_> = all.iter().collect();
+        Batch::new(&all, order, (12, 13))
+    }
+
+    /// The loss under weights in the form of a file, in f32.
+    fn loss(config: &Config, vocabulary: &Vocabulary, weights: &Weights, objective: Objective) -> f64 {
+        let device = Device::flex().autodiff();
+        let batch = batch(objective.order());
+        f64::from(gradients(weights, config, vocabulary, objective, &batch, Dropout::none(&device)).loss)
+    }
+
+    /// Every parameter's gradient against the central difference of the loss, along a direction of many and one by one.
+    fn check(json: &str, objective: Objective) {
+        let config = config(json);
+        let vocabulary = Vocabulary::new(["a", "b", "c", "d", "e"]).unwrap();
+        let device = Device::flex();
+        let mut weights = Weights::new(&config, 4, &vocabulary, None, 5, &device);
+        // Biases and norms away from their special values.
+        let mut random = tapir_data::Random::new(9);
+        let shake = |values: &mut [f32], random: &mut tapir_data::Random| {
+            values.iter_mut().for_each(|value| *value += (random.unit() as f32 - 0.5) * 0.3);
+        };
+        for tensor in weights.tensors.values_mut() {
+            let mut changed = values(tensor);
+            shake(&mut changed, &mut random);
+            *tensor = crate::weights::tensor(changed, tensor.dims(), &device);
+        }
+        let batch = batch(objective.order());
+        let autodiff = device.clone().autodiff();
+        let found = gradients(&weights, &config, &vocabulary, objective, &batch, Dropout::none(&autodiff));
+        let mut all: BTreeMap<String, Vec<f32>> = found.dense.clone();
+        for (name, (ids, gradient)) in &found.sparse {
+            let table = &weights.tables[name];
+            let mut dense = vec![0.0; table.values.len()];
+            for (id, row) in ids.iter().zip(gradient.chunks_exact(table.width)) {
+                dense[*id as usize * table.width..][..table.width].copy_from_slice(row);
+            }
+            all.insert(name.clone(), dense);
+        }
+        for (name, gradient) in all {
+            let mut faults = Vec::new();
+            for _ in 0..5 {
+                // A random direction each time; its derivative is its product with the gradient.
+                let direction: Vec<f32> =
+                    gradient.iter().map(|_| if random.unit() < 0.5 { 1.0 } else { -1.0 }).collect();
+                let expected: f64 =
+                    gradient.iter().zip(&direction).map(|(g, d)| f64::from(*g) * f64::from(*d)).sum();
+                let h = 2e-3 / (gradient.len() as f32).sqrt();
+                let mut at = |sign: f32| {
+                    let moved = |values: &[f32]| -> Vec<f32> {
+                        values.iter().zip(&direction).map(|(v, d)| v + sign * h * d).collect()
+                    };
+                    let (tensor, table) =
+                        (weights.tensors.get(&name).cloned(), weights.tables.get(&name).cloned());
+                    if let Some(tensor) = &tensor {
+                        let changed = crate::weights::tensor(moved(&values(tensor)), tensor.dims(), &device);
+                        weights.tensors.insert(name.clone(), changed);
+                    }
+                    if let Some(table) = &table {
+                        let changed = crate::Table { values: moved(&table.values), ..table.clone() };
+                        weights.tables.insert(name.clone(), changed);
+                    }
+                    let loss = loss(&config, &vocabulary, &weights, objective);
+                    tensor.map(|tensor| weights.tensors.insert(name.clone(), tensor));
+                    table.map(|table| weights.tables.insert(name.clone(), table));
+                    loss
+                };
+                let difference = (at(1.0) - at(-1.0)) / (2.0 * f64::from(h));
+                let tolerance = 2e-3 + 0.02 * expected.abs().max(difference.abs());
+                if (difference - expected).abs() > tolerance {
+                    faults.push((expected, difference));
+                }
+            }
+            // A step may cross the kink of a ReLU; a wrong gradient fails in almost every direction.
+            assert!(faults.len() <= 1, "{name}: gradient and difference along directions: {faults:?}");
+        }
+        // Every tensor of the configuration takes part, but for the score's bias, which cancels in the softmax.
+        for name in weights.tensors.keys().filter(|name| !name.ends_with("score.bias")) {
+            assert!(found.dense.contains_key(name), "{name} has no gradient");
+        }
+    }
+
+    #[test]
+    fn gradients_of_the_transformer_reviser_are_differences() {
+        let json =
+            r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
+        check(json, Objective::Reviser);
+    }
+
+    #[test]
+    fn gradients_of_the_linear_reviser_are_differences() {
+        let json = r#""reviser": {"kind": "linear-transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
+        check(json, Objective::Reviser);
+    }
+
+    #[test]
+    fn gradients_of_the_action_generator_are_differences() {
+        let json = r#""reviser": {"kind": "linear-transformer", "layers": 1, "hidden": 8, "feed_forward": 12, "heads": 4}"#;
+        check(json, Objective::Generator);
+    }
+
+    #[test]
+    fn gradients_of_first_pass_memory_controller_and_policy_are_differences() {
+        let json = r#""processor": {"layers": 2, "hidden": 5, "projection": 7},
+            "controller": {"layers": 2, "hidden": 4, "memory": 2}"#;
+        check(json, Objective::FirstPass);
+    }
+
+    #[test]
+    fn weights_survive_the_way_to_disk_and_back() {
+        let config = config(
+            r#""processor": {"layers": 2, "hidden": 5}, "controller": {"layers": 2, "hidden": 4, "memory": 2},
+               "reviser": {"kind": "transformer", "layers": 1, "hidden": 8, "feed_forward": 12, "heads": 2}"#,
+        );
+        let vocabulary = Vocabulary::new(["a", "b"]).unwrap();
+        let labels = Labels::new(["O", "B", "I"]).unwrap();
+        let weights = Weights::new(&config, 3, &vocabulary, None, 1, &Device::flex());
+        let bytes = |weights: &Weights| {
+            let mut writer = TensorWriter::default();
+            weights.write(&mut writer).unwrap();
+            writer.to_bytes().unwrap()
+        };
+        let file = bytes(&weights);
+        let again = Weights::read(&file, &config, 3, vocabulary.len(), &Device::flex()).unwrap();
+        assert_eq!(bytes(&again), file);
+        Parts { config, labels, vocabulary, weights: file.into() }.load().unwrap();
+    }
+}

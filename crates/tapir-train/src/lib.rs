@@ -1,0 +1,44 @@
+//! Train tapir models: from a corpus to a model directory that `tapir` runs.
+//!
+//! The four components of the paper in burn, each in a file that is called as in the crate `tapir` and reads the same
+//! [`tapir::Config`]: `processor.rs`, `memory.rs`, `controller.rs`, `policy.rs` and `reviser/`; `actions.rs` is the action
+//! generator. A [`Preset`] says what to train, [`train`] does every stage that is missing.
+
+mod actions;
+mod adamw;
+mod affine;
+mod batches;
+mod checkpoint;
+mod controller;
+mod dropout;
+mod error;
+mod evaluate;
+#[doc(hidden)]
+pub mod forward;
+mod input;
+mod memory;
+mod metrics;
+mod ops;
+mod policy;
+mod preset;
+mod presets;
+mod processor;
+mod reviser;
+mod schedule;
+mod shard;
+mod stage;
+mod train;
+mod weights;
+
+pub use actions::{ActionStats, derive_actions};
+pub use adamw::AdamW;
+pub use batches::{Batch, Batches, Example, Order, examples};
+pub use dropout::Dropout;
+pub use error::{Error, Result};
+pub use evaluate::{Evaluation, evaluate, label_whole};
+pub use preset::{Generator, Optimisation, Preset, WordTable};
+pub use schedule::Schedule;
+pub use shard::{Gradients, Noise, Objective, Shards};
+pub use stage::{Progress, Report, Stage, StageName};
+pub use train::{Event, Run, RunOptions, TestScores, train};
+pub use weights::{Leaves, Table, Weights};

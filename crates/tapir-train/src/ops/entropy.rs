@@ -1,0 +1,52 @@
+//! Cross entropy of softmax outputs, and of the policy's sigmoid.
+
+use tapir::kernels;
+
+use super::{Array, Function};
+
+#[derive(Clone, Debug)]
+pub(super) struct Entropy;
+
+impl Function<2> for Entropy {
+    /// The gradient of the sum.
+    type Saved = (Array, usize);
+
+    /// One column of logits is a sigmoid's (eq. 10): the target is then 0 or 1, and its entropy binary.
+    fn forward(&self, [logits, target]: [Array; 2]) -> (Array, Self::Saved) {
+        let labels = logits.cols();
+        let mut gradient = logits.data().to_vec();
+        let mut total = 0.0f64;
+        for ((row, logits), target) in gradient
+            .chunks_exact_mut(labels)
+            .zip(logits.data().chunks_exact(labels))
+            .zip(target.data().chunks_exact(2))
+        {
+            let (label, weight) = (target[0], target[1]);
+            if weight == 0.0 {
+                row.fill(0.0);
+            } else if labels == 1 {
+                let logit = logits[0];
+                // log(1 + eˣ) - a x, without overflow
+                let loss = logit.max(0.0) - logit * label + (-logit.abs()).exp().ln_1p();
+                kernels::sigmoid(row);
+                row[0] = (row[0] - label) * weight;
+                total += f64::from(loss * weight);
+            } else {
+                let gold = label as usize;
+                let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                let sum: f32 = logits.iter().map(|logit| (logit - top).exp()).sum();
+                total += f64::from((sum.ln() + top - logits[gold]) * weight);
+                row.iter_mut().for_each(|value| *value = (*value - top).exp() / sum * weight);
+                row[gold] -= weight;
+            }
+        }
+        let rows = logits.rows();
+        (Array::new(vec![total as f32], 1, 1), (Array::new(gradient, rows, labels), rows))
+    }
+
+    fn backward(&self, (gradient, rows): Self::Saved, grad: Array) -> [Array; 2] {
+        let factor = grad.data()[0];
+        let scaled = gradient.data().iter().map(|value| value * factor).collect();
+        [Array::new(scaled, rows, gradient.cols()), Array::zeros(rows, 2)]
+    }
+}

@@ -1,0 +1,241 @@
+//! Fused operations: plain loops with a gradient of their own, as nodes of burn's autodiff graph.
+//!
+//! Recurrences and normalisations are many small operations a step; as single nodes they cost neither an allocation nor
+//! a graph entry each, and the gradient of a recurrent matrix is one product over all steps instead of a sum over steps.
+//! They run on the CPU; a device backend would bring their inputs to the host.
+
+mod array;
+mod attention;
+mod cells;
+mod entropy;
+mod lstm;
+mod norm;
+mod summaries;
+
+use std::fmt::Debug;
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops as Node, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+
+pub(crate) use array::Array;
+pub(crate) use attention::AttentionKind;
+
+/// A function of `N` arrays to one, and its gradient.
+trait Function<const N: usize>: Clone + Send + Sync + Debug + 'static {
+    /// What the gradient needs of the forward run.
+    type Saved: Clone + Send + Sync + Debug + 'static;
+
+    fn forward(&self, inputs: [Array; N]) -> (Array, Self::Saved);
+
+    /// From the gradient of the output, those of the inputs.
+    fn backward(&self, saved: Self::Saved, grad: Array) -> [Array; N];
+}
+
+#[derive(Clone, Debug)]
+struct Fused<F>(F);
+
+impl<F: Function<N>, const N: usize> Backward<Flex, N> for Fused<F> {
+    type State = F::Saved;
+
+    fn backward(self, ops: Node<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = Array::from(grads.consume::<Flex>(&ops.node));
+        let inputs = self.0.backward(ops.state, grad);
+        for (parent, grad) in ops.parents.into_iter().zip(inputs) {
+            if let Some(parent) = parent {
+                grads.register::<Flex>(parent.id, grad.into());
+            }
+        }
+    }
+}
+
+/// Runs a function without recording it.
+fn run<const N: usize>(f: impl Function<N>, inputs: [FloatTensor<Flex>; N]) -> FloatTensor<Flex> {
+    f.forward(inputs.map(Array::from)).0.into()
+}
+
+/// Runs a function as a node of the graph.
+fn record<C: CheckpointStrategy, const N: usize>(
+    f: impl Function<N>,
+    inputs: [FloatTensor<Autodiff<Flex, C>>; N],
+) -> FloatTensor<Autodiff<Flex, C>> {
+    let nodes = inputs.each_ref().map(|input| input.node());
+    let arrays = inputs.map(|input| Array::from(input.into_primitive()));
+    let (output, saved) = f.forward(arrays);
+    match Fused(f).prepare::<C>(nodes).compute_bound().stateful() {
+        OpsKind::Tracked(prep) => prep.finish(saved, output.into()),
+        OpsKind::UnTracked(prep) => prep.finish(output.into()),
+    }
+}
+
+/// The fused operations as burn's dispatch sees them.
+#[backend_extension(Flex, Autodiff)]
+trait Fusions: Backend {
+    fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self>;
+    fn summaries(
+        query: FloatTensor<Self>,
+        state: FloatTensor<Self>,
+        keys: FloatTensor<Self>,
+        phi: FloatTensor<Self>,
+        score: FloatTensor<Self>,
+        steps: usize,
+        memory: usize,
+    ) -> FloatTensor<Self>;
+    fn cells(
+        gates: FloatTensor<Self>,
+        attention: FloatTensor<Self>,
+        steps: usize,
+        memory: usize,
+    ) -> FloatTensor<Self>;
+    fn norm(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        unbiased: bool,
+    ) -> FloatTensor<Self>;
+    fn entropy(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
+    fn attention(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        lengths: FloatTensor<Self>,
+        keep: FloatTensor<Self>,
+        heads: usize,
+        kind: usize,
+    ) -> FloatTensor<Self>;
+}
+
+/// Both the plain backend and the recording one call the same functions.
+macro_rules! fusions {
+    ($run:path) => {
+        fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self> {
+            $run(lstm::Lstm { steps }, [gates, state])
+        }
+
+        fn summaries(
+            query: FloatTensor<Self>,
+            state: FloatTensor<Self>,
+            keys: FloatTensor<Self>,
+            phi: FloatTensor<Self>,
+            score: FloatTensor<Self>,
+            steps: usize,
+            memory: usize,
+        ) -> FloatTensor<Self> {
+            $run(summaries::Summaries { steps, memory }, [query, state, keys, phi, score])
+        }
+
+        fn cells(
+            gates: FloatTensor<Self>,
+            attention: FloatTensor<Self>,
+            steps: usize,
+            memory: usize,
+        ) -> FloatTensor<Self> {
+            $run(cells::Cells { steps, memory }, [gates, attention])
+        }
+
+        fn norm(
+            x: FloatTensor<Self>,
+            weight: FloatTensor<Self>,
+            bias: FloatTensor<Self>,
+            unbiased: bool,
+        ) -> FloatTensor<Self> {
+            $run(norm::Norm { unbiased }, [x, weight, bias])
+        }
+
+        fn entropy(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
+            $run(entropy::Entropy, [logits, target])
+        }
+
+        fn attention(
+            query: FloatTensor<Self>,
+            key: FloatTensor<Self>,
+            value: FloatTensor<Self>,
+            lengths: FloatTensor<Self>,
+            keep: FloatTensor<Self>,
+            heads: usize,
+            kind: usize,
+        ) -> FloatTensor<Self> {
+            let kind = AttentionKind::from_number(kind);
+            $run(attention::Attention { heads, kind }, [query, key, value, lengths, keep])
+        }
+    };
+}
+
+impl Fusions for Flex {
+    fusions!(run);
+}
+
+impl<C: CheckpointStrategy> Fusions for Autodiff<Flex, C> {
+    fusions!(record::<C, _>);
+}
+
+/// An LSTM over time-major rows: gates [steps × batch, 4H] (of the inputs, bias included), state [H, 4H] to h
+/// [steps × batch, H]. Gates in the order i, f, g, o.
+pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>, steps: usize) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as Fusions>::lstm(gates.into_dispatch(), state.into_dispatch(), steps))
+}
+
+/// The controller's attention (eqs. 4 to 6, for k̃): query, keys and φ [steps × batch, C], state [C, C], score [1, C] to
+/// k̃ and the attention weights, [steps × batch, C + memory].
+pub(crate) fn summaries(
+    query: Tensor<2>,
+    state: Tensor<2>,
+    keys: Tensor<2>,
+    phi: Tensor<2>,
+    score: Tensor<2>,
+    steps: usize,
+    memory: usize,
+) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as Fusions>::summaries(
+        query.into_dispatch(),
+        state.into_dispatch(),
+        keys.into_dispatch(),
+        phi.into_dispatch(),
+        score.into_dispatch(),
+        steps,
+        memory,
+    ))
+}
+
+/// The controller's cells (eqs. 6 to 9): gates [steps × batch, 4C], attention [steps × batch, memory] to k
+/// [steps × batch, C]. Gates in the order i, f, ĉ, o.
+pub(crate) fn cells(gates: Tensor<2>, attention: Tensor<2>, steps: usize, memory: usize) -> Tensor<2> {
+    let (gates, attention) = (gates.into_dispatch(), attention.into_dispatch());
+    Tensor::from_dispatch(<Dispatch as Fusions>::cells(gates, attention, steps, memory))
+}
+
+/// Layer normalisation of rows: x [rows, d], weight and bias [1, d].
+pub(crate) fn norm(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, unbiased: bool) -> Tensor<2> {
+    let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
+    Tensor::from_dispatch(<Dispatch as Fusions>::norm(x, weight, bias, unbiased))
+}
+
+/// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight, to [1, 1].
+pub(crate) fn entropy(logits: Tensor<2>, target: Tensor<2>) -> Tensor<2> {
+    let (logits, target) = (logits.into_dispatch(), target.into_dispatch());
+    Tensor::from_dispatch(<Dispatch as Fusions>::entropy(logits, target))
+}
+
+/// Attention of each sentence to itself: query, key, value [sentences × length, d], lengths [sentences, 1], keep (what
+/// dropout leaves of the attention weights) [sentences × heads × length, length] or [1, 1] to [sentences × length, d].
+pub(crate) fn attention(
+    [query, key, value]: [Tensor<2>; 3],
+    lengths: Tensor<2>,
+    keep: Tensor<2>,
+    heads: usize,
+    kind: AttentionKind,
+) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as Fusions>::attention(
+        query.into_dispatch(),
+        key.into_dispatch(),
+        value.into_dispatch(),
+        lengths.into_dispatch(),
+        keep.into_dispatch(),
+        heads,
+        kind.number(),
+    ))
+}

@@ -1,0 +1,315 @@
+//! What to train: a TOML file that names a task and every size and rate.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tapir::{Config, ControllerConfig, FORMAT_VERSION, ProcessorConfig, ReviserConfig, ReviserKind};
+use tapir_data::Task;
+
+use crate::presets::SHIPPED;
+use crate::{Error, Result, Schedule};
+
+/// Everything that decides a training run, besides the corpus itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// A task that ships, or the path of a task file.
+    pub task: String,
+    /// Fixes the initialisation, the order of batches, dropout and replaced words.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// Look-ahead d.
+    #[serde(default)]
+    pub delay: usize,
+    /// The policy's threshold τ.
+    #[serde(default = "half")]
+    pub threshold: f32,
+    /// Into how many parts a batch is split, each on cores of its own.
+    #[serde(default = "two")]
+    pub shards: usize,
+    /// Which word vectors, and how they are used.
+    pub words: WordTable,
+    /// The action generator.
+    pub generator: Generator,
+    /// Sizes of the reviser.
+    pub reviser: ReviserConfig,
+    /// How the reviser is trained.
+    pub reviser_training: Optimisation,
+    /// Sizes of the incremental processor.
+    pub processor: ProcessorConfig,
+    /// Sizes of the controller.
+    pub controller: ControllerConfig,
+    /// How processor and controller are trained.
+    pub first_pass_training: Optimisation,
+}
+
+/// Word vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WordTable {
+    /// Frozen vectors for every word that has one, instead of a trained row for every word of training.
+    pub open: bool,
+    /// The file of the vectors, `*.tapirvec`; without one a closed vocabulary starts from random rows.
+    #[serde(default)]
+    pub vectors: Option<String>,
+    /// The standard deviation that the vectors are brought to.
+    #[serde(default = "gain")]
+    pub gain: f32,
+    /// Words seen less often have no trained row: they are UNK unless they have a vector.
+    #[serde(default = "one")]
+    pub min_count: usize,
+}
+
+/// The action generator: a single-layer Linear Transformer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generator {
+    /// Model size.
+    pub hidden: usize,
+    /// Size of the feed-forward layer.
+    pub feed_forward: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// How it is trained.
+    pub training: Optimisation,
+}
+
+/// How a stage is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Optimisation {
+    /// At most so many.
+    pub epochs: usize,
+    /// Sentences a batch.
+    pub batch: usize,
+    /// AdamW's learning rate.
+    pub learning_rate: f64,
+    /// The gradient is shortened to this length; absent for no clipping.
+    #[serde(default)]
+    pub clip: Option<f64>,
+    /// Probability that a value is dropped.
+    #[serde(default = "tenth")]
+    pub dropout: f64,
+    /// AdamW's weight decay.
+    #[serde(default = "hundredth")]
+    pub weight_decay: f64,
+    /// Probability that a word is replaced by UNK.
+    #[serde(default = "unknown")]
+    pub unknown: f64,
+    /// Stops after this many epochs without a better validation score.
+    #[serde(default = "ten")]
+    pub patience: usize,
+    /// The learning rate over the epochs.
+    #[serde(default)]
+    pub schedule: Schedule,
+}
+
+impl Preset {
+    /// A preset that ships (`small/snips`), or the path of a file, with `key=value` settings on top.
+    pub fn open(name: &str, settings: &[String]) -> Result<Self> {
+        let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name.trim_end_matches(".toml"));
+        let (place, text) = match shipped {
+            Some((_, text)) if !Path::new(name).is_file() => {
+                (format!("presets/{name}.toml"), (*text).to_owned())
+            }
+            _ if !Path::new(name).exists() && Path::new(name).extension().is_none() => {
+                let names: Vec<_> =
+                    SHIPPED.iter().map(|(name, _)| *name).filter(|name| !name.contains("-d")).collect();
+                let reason =
+                    format!("no such preset; expected the path of a file, or one of {}", names.join(", "));
+                return Err(Error::invalid(name, reason));
+            }
+            _ => {
+                let text = std::fs::read_to_string(name).map_err(|error| Error::io(name, error))?;
+                (name.to_owned(), text)
+            }
+        };
+        Self::parse(&text, &place, settings)
+    }
+
+    /// Reads and validates; `place` names the source in errors.
+    pub fn parse(text: &str, place: &str, settings: &[String]) -> Result<Self> {
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| Error::invalid(place, error))?;
+        for setting in settings {
+            set(&mut table, setting)?;
+        }
+        let preset: Self = table.try_into().map_err(|error| Error::invalid(place, error))?;
+        preset.validate(place)?;
+        Ok(preset)
+    }
+
+    fn validate(&self, place: &str) -> Result<()> {
+        let refuse = |reason: String| Err(Error::invalid(place, reason));
+        if self.words.open && self.words.vectors.is_none() {
+            return refuse("`words.open` needs `words.vectors`, the file of the vectors".into());
+        }
+        if self.shards == 0 || self.shards > 256 {
+            return refuse(format!("`shards` is {}, expected 1 to 256", self.shards));
+        }
+        let stages = [
+            ("generator.training", &self.generator.training),
+            ("reviser_training", &self.reviser_training),
+            ("first_pass_training", &self.first_pass_training),
+        ];
+        for (name, training) in stages {
+            training.validate(place, name)?;
+        }
+        let task = Task::open(&self.task)?;
+        let vectors = self.words.open.then_some("vectors");
+        self.config(&task, 300, vectors, 1.0).validate(place)?;
+        self.generator_config(&task, 300, vectors, 1.0).validate(place)?;
+        Ok(())
+    }
+
+    /// The whole model.
+    pub(crate) fn config(&self, task: &Task, dim: usize, vectors: Option<&str>, gain: f32) -> Config {
+        Config {
+            version: FORMAT_VERSION,
+            task: task.name.clone(),
+            scheme: task.scheme,
+            tokenizer: task.tokenizer,
+            delay: self.delay,
+            threshold: self.threshold,
+            max_length: task.max_length + self.delay,
+            embedding_dim: dim,
+            vector_gain: gain,
+            vectors: vectors.map(str::to_owned),
+            processor: Some(self.processor.clone()),
+            controller: Some(self.controller.clone()),
+            reviser: Some(self.reviser.clone()),
+            provenance: serde_json::Map::new(),
+        }
+    }
+
+    /// The action generator, which has no delay: actions are derived for words and shifted later.
+    pub(crate) fn generator_config(
+        &self,
+        task: &Task,
+        dim: usize,
+        vectors: Option<&str>,
+        gain: f32,
+    ) -> Config {
+        let Generator { hidden, feed_forward, heads, .. } = self.generator;
+        let kind = ReviserKind::LinearTransformer;
+        Config {
+            delay: 0,
+            processor: None,
+            controller: None,
+            reviser: Some(ReviserConfig { kind, layers: 1, hidden, feed_forward, heads, norm: None }),
+            ..self.config(task, dim, vectors, gain)
+        }
+    }
+}
+
+impl Optimisation {
+    fn validate(&self, place: &str, name: &str) -> Result<()> {
+        let refuse = |key: &str, value: String, expected: &str| {
+            Err(Error::invalid(place, format!("`{name}.{key}` is {value}, expected {expected}")))
+        };
+        if !(1..=100_000).contains(&self.epochs) {
+            return refuse("epochs", self.epochs.to_string(), "1 to 100000");
+        }
+        if !(1..=65_536).contains(&self.batch) {
+            return refuse("batch", self.batch.to_string(), "1 to 65536 sentences");
+        }
+        if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
+            return refuse("learning_rate", self.learning_rate.to_string(), "more than 0, at most 1");
+        }
+        if self.clip.is_some_and(|clip| clip <= 0.0 || !clip.is_finite()) {
+            return refuse("clip", format!("{:?}", self.clip), "more than 0; leave it out for no clipping");
+        }
+        for (key, value) in [("dropout", self.dropout), ("unknown", self.unknown)] {
+            if !(0.0..1.0).contains(&value) {
+                return refuse(key, value.to_string(), "0 or more, less than 1");
+            }
+        }
+        if !(0.0..=1.0).contains(&self.weight_decay) {
+            return refuse("weight_decay", self.weight_decay.to_string(), "0 to 1");
+        }
+        Ok(())
+    }
+}
+
+/// Sets `a.b=value` in a table; the value is TOML, or text where it is not.
+fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
+    let (key, value) = setting
+        .split_once('=')
+        .ok_or_else(|| Error::invalid(setting, "expected key=value, such as reviser_training.epochs=3"))?;
+    let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let mut path: Vec<&str> = key.split('.').collect();
+    let Some(last) = path.pop() else { return Ok(()) };
+    let mut table = table;
+    for part in path {
+        let entry = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        table = entry
+            .as_table_mut()
+            .ok_or_else(|| Error::invalid(setting, format!("`{part}` is a value, not a table")))?;
+    }
+    table.insert(last.to_owned(), value);
+    Ok(())
+}
+
+fn seed() -> u64 {
+    42_119_392
+}
+fn half() -> f32 {
+    0.5
+}
+fn gain() -> f32 {
+    0.4
+}
+fn one() -> usize {
+    1
+}
+fn two() -> usize {
+    2
+}
+fn ten() -> usize {
+    10
+}
+fn tenth() -> f64 {
+    0.1
+}
+fn hundredth() -> f64 {
+    0.01
+}
+fn unknown() -> f64 {
+    0.02
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_preset_is_valid() {
+        assert!(SHIPPED.len() >= 49);
+        for (name, _) in SHIPPED {
+            let preset = Preset::open(name, &[]).unwrap_or_else(|error| panic!("{error}"));
+            assert!(name.contains(&preset.task), "{name} trains {}", preset.task);
+        }
+    }
+
+    #[test]
+    fn faults_are_named_before_any_time_is_spent() {
+        let error =
+            |setting: &str| Preset::open("small/snips", &[setting.to_owned()]).unwrap_err().to_string();
+        assert!(error("reviser.head=3").contains("head"));
+        assert!(error("reviser.heads=7").contains("`reviser.heads` (7) must divide"));
+        assert!(error("reviser_training.batch=0").contains("`reviser_training.batch` is 0"));
+        assert!(error("reviser_training.learning_rate=-1").contains("more than 0"));
+        assert!(error("nonsense").contains("key=value"));
+        assert!(error("task=nothing").contains("unknown task"));
+        assert!(Preset::open("small/nothing", &[]).unwrap_err().to_string().contains("small/snips"));
+    }
+
+    #[test]
+    fn settings_reach_deep() {
+        let settings = ["generator.training.epochs=2".to_owned(), "delay=1".to_owned()];
+        let preset = Preset::open("small/snips", &settings).unwrap();
+        assert_eq!((preset.generator.training.epochs, preset.delay), (2, 1));
+    }
+}

@@ -1,0 +1,189 @@
+//! One training step: the batch in parts, each with its own graph and its own threads, and their gradients.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Device, Tensor};
+use tapir::{Config, Vocabulary};
+use tapir_data::Random;
+
+use crate::controller::Controller;
+use crate::input::Words;
+use crate::memory::Memory;
+use crate::ops;
+use crate::policy::Policy;
+use crate::processor::Processor;
+use crate::reviser::{Reviser, Sentences};
+use crate::weights::{into_values, tensor};
+use crate::{Batch, Dropout, Error, Example, Order, Result, Weights};
+
+/// What a stage minimises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Objective {
+    /// Cross entropy of the action generator under a causal mask.
+    Generator,
+    /// Step 1: cross entropy of the reviser.
+    Reviser,
+    /// Step 2: cross entropy of the first pass and binary cross entropy of the policy (eq. 12).
+    FirstPass,
+}
+
+impl Objective {
+    /// The order of rows that it needs.
+    pub fn order(self) -> Order {
+        if self == Self::FirstPass { Order::Time } else { Order::Sentence }
+    }
+}
+
+/// The gradients of a part of a batch.
+pub struct Gradients {
+    /// By name; matrices [inputs, outputs].
+    pub(crate) dense: BTreeMap<String, Vec<f32>>,
+    /// Rows of word tables: their ids, and a gradient [ids, width].
+    pub(crate) sparse: BTreeMap<String, (Vec<u32>, Vec<f32>)>,
+    /// Its share of the loss.
+    pub loss: f32,
+}
+
+/// Threads for the parts of a batch. Each part runs its whole step on threads of its own: two parts on two cores beat one
+/// whose every operation is split over two.
+pub struct Shards {
+    pools: Vec<rayon::ThreadPool>,
+    device: Device,
+}
+
+/// What a step draws at random, and from where.
+#[derive(Clone, Copy, Debug)]
+pub struct Noise {
+    /// Probability that a value is dropped.
+    pub dropout: f64,
+    /// Probability that a word becomes UNK.
+    pub unknown: f64,
+    /// Seed, epoch and batch.
+    pub place: [u64; 3],
+}
+
+impl Shards {
+    /// `count` parts. Their number is part of the result (sums are taken in another order), the number of threads is not.
+    pub fn new(count: usize, device: &Device) -> Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = (cores / count.max(1)).max(1);
+        let pool = |_| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pools = (0..count.max(1)).map(pool).collect::<Result<_, _>>();
+        let pools = pools.map_err(|error| Error::invalid("threads", error))?;
+        Ok(Self { pools, device: device.clone() })
+    }
+
+    /// The gradients of every part of a batch.
+    pub fn gradients(
+        &self,
+        weights: &Weights,
+        config: &Config,
+        vocabulary: &Vocabulary,
+        objective: Objective,
+        examples: &[&Example],
+        noise: Noise,
+    ) -> Vec<Gradients> {
+        let labels = examples.iter().map(|e| e.labels.iter().flatten().count()).sum();
+        let actions = examples.iter().map(|e| e.actions.len()).sum();
+        let size = examples.len().div_ceil(self.pools.len()).max(1);
+        let part = |(i, examples): (usize, &[&Example])| {
+            let [seed, epoch, batch] = noise.place;
+            let mut random = Random::at(seed, &[epoch, batch, i as u64]);
+            let mut batch = Batch::new(examples, objective.order(), (labels, actions));
+            batch.replace_unknown(noise.unknown, &mut random);
+            let dropout = Dropout::new(noise.dropout, random, &self.device);
+            gradients(weights, config, vocabulary, objective, &batch, dropout)
+        };
+        let parts: Vec<_> = examples.chunks(size).enumerate().collect();
+        std::thread::scope(|scope| {
+            let running: Vec<_> = parts
+                .into_iter()
+                .zip(&self.pools)
+                .map(|(work, pool)| scope.spawn(move || pool.install(|| part(work))))
+                .collect();
+            running.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        })
+    }
+}
+
+/// Loss and gradients of one part.
+pub(crate) fn gradients(
+    weights: &Weights,
+    config: &Config,
+    vocabulary: &Vocabulary,
+    objective: Objective,
+    batch: &Batch,
+    mut dropout: Dropout,
+) -> Gradients {
+    let device = dropout.device().clone();
+    let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
+    let mut leaves = weights.leaves(true);
+    for (name, table) in &weights.tables {
+        let rows = words.rows(table, &device).autodiff().require_grad();
+        leaves.tensors.insert(name.clone(), rows);
+    }
+    let loss = loss(&leaves, config, objective, batch, &words, &mut dropout);
+    let mut grads = loss.backward();
+    let value = crate::weights::values(&loss.inner()).first().copied().unwrap_or(f32::NAN);
+    let mut out = Gradients { dense: BTreeMap::new(), sparse: BTreeMap::new(), loss: value };
+    for (name, leaf) in &leaves.tensors {
+        // Nothing else holds a removed gradient: its memory becomes the host's without a copy.
+        let Some(grad) = leaf.grad_remove(&mut grads).map(into_values) else { continue };
+        if weights.tables.contains_key(name) {
+            out.sparse.insert(name.clone(), (words.trained.clone(), grad));
+        } else {
+            out.dense.insert(name.clone(), grad);
+        }
+    }
+    out
+}
+
+/// The loss of a batch, [1, 1].
+fn loss(
+    leaves: &crate::Leaves,
+    config: &Config,
+    objective: Objective,
+    batch: &Batch,
+    words: &Words,
+    dropout: &mut Dropout,
+) -> Tensor<2> {
+    let device = dropout.device().clone();
+    let rows = batch.ids.len();
+    let target = |pairs: &[[f32; 2]]| tensor(pairs.concat(), [rows, 2], &device);
+    let (logits, policy) = forward(leaves, config, objective, batch, words, dropout);
+    let loss = ops::entropy(logits, target(&batch.labels));
+    match policy {
+        Some(policy) => loss + ops::entropy(policy, target(&batch.actions)),
+        None => loss,
+    }
+}
+
+/// Logits of every row, and policy logits where a policy is trained.
+pub(crate) fn forward(
+    leaves: &crate::Leaves,
+    config: &Config,
+    objective: Objective,
+    batch: &Batch,
+    words: &Words,
+    dropout: &mut Dropout,
+) -> (Tensor<2>, Option<Tensor<2>>) {
+    match (objective, &config.reviser, &config.processor) {
+        (Objective::FirstPass, _, Some(sizes)) => {
+            let first = Processor::new(leaves, sizes).forward(words, batch.length, dropout);
+            let policy = config.controller.as_ref().map(|sizes| {
+                let phi = Memory::new(leaves).forward(first.h.clone(), first.logits.clone());
+                let k = Controller::new(leaves, sizes).forward(first.x, first.h, phi, batch.length);
+                Policy::new(leaves).forward(k)
+            });
+            (first.logits, policy)
+        }
+        (_, Some(sizes), _) => {
+            let lengths = batch.lengths.iter().map(|length| *length as f32).collect();
+            let lengths = tensor(lengths, [batch.sentences, 1], dropout.device());
+            let sentences = Sentences { lengths, length: batch.length };
+            let reviser = Reviser::new(leaves, sizes, objective == Objective::Generator);
+            (reviser.forward(words, &sentences, dropout), None)
+        }
+        _ => panic!("the configuration lacks the component that {objective:?} trains"),
+    }
+}

@@ -1,0 +1,302 @@
+//! One stage of training: epochs of batches, a validation score after each, early stopping, checkpoints.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use serde::Serialize;
+use tapir::{Bytes, Config, Labels, Parts, TensorWriter, Vocabulary, WordVectors};
+
+use crate::checkpoint::{self, Position};
+use crate::shard::Noise;
+use crate::{
+    AdamW, Batches, Error, Evaluation, Example, Objective, Optimisation, Result, Shards, Weights, metrics,
+};
+
+/// The stages, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageName {
+    /// Train the action generator.
+    Generator,
+    /// Derive WRITE and REVISE with it.
+    Actions,
+    /// Step 1: train the reviser, which is also the reference model.
+    Reviser,
+    /// Step 2: train the incremental processor and the controller.
+    FirstPass,
+}
+
+impl StageName {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Generator, Self::Actions, Self::Reviser, Self::FirstPass];
+
+    /// `generator`, `actions`, `reviser` or `first-pass`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Generator => "generator",
+            Self::Actions => "actions",
+            Self::Reviser => "reviser",
+            Self::FirstPass => "first-pass",
+        }
+    }
+}
+
+/// What a stage is doing.
+#[derive(Clone, Debug, Serialize)]
+pub struct Progress {
+    /// The stage.
+    pub stage: StageName,
+    /// The epoch, from 1.
+    pub epoch: usize,
+    /// At most so many epochs.
+    pub epochs: usize,
+    /// Batches done in this epoch.
+    #[serde(skip)]
+    pub batch: usize,
+    /// Batches of an epoch.
+    #[serde(skip)]
+    pub batches: usize,
+    /// The mean loss of the epoch so far.
+    pub loss: f64,
+    /// The learning rate.
+    pub learning_rate: f64,
+    /// The validation score, at the end of an epoch.
+    pub score: Option<f64>,
+    /// The share of words revised in validation, in percent.
+    pub revised: Option<f64>,
+    /// The best validation score so far.
+    pub best: Option<f64>,
+    /// Words a second in this run.
+    pub words_per_second: f64,
+    /// Seconds of training so far, over all runs.
+    pub seconds: f64,
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The stage.
+    pub stage: StageName,
+    /// Epochs that were run.
+    pub epochs: usize,
+    /// The epoch that was kept, from 1.
+    pub best_epoch: usize,
+    /// Its validation score.
+    pub valid: Evaluation,
+    /// Seconds of training, over all runs.
+    pub seconds: f64,
+    /// Trained numbers.
+    pub parameters: usize,
+}
+
+/// Gives a model a validation score.
+pub(crate) type Judge<'a> = &'a dyn Fn(&Weights) -> Result<Evaluation>;
+
+/// A stage that is about to run.
+pub struct Stage<'a> {
+    pub(crate) name: StageName,
+    pub(crate) objective: Objective,
+    /// Only the components that this stage trains.
+    pub(crate) config: Config,
+    pub(crate) training: &'a Optimisation,
+    pub(crate) examples: Vec<Example>,
+    pub(crate) labels: &'a Labels,
+    pub(crate) vocabulary: &'a Vocabulary,
+    /// What a closed table starts from.
+    pub(crate) pretrained: Option<(&'a WordVectors, f32)>,
+    pub(crate) seed: u64,
+    pub(crate) shards: usize,
+    /// Where checkpoint and result are kept.
+    pub(crate) folder: &'a Path,
+    pub(crate) checkpoint_every: Duration,
+    /// Keep the last epoch instead of the best one: a generator is judged by its actions, not by its labels.
+    pub(crate) keep_last: bool,
+}
+
+impl Stage<'_> {
+    /// The weights that the stage ends with; they are there when it is done.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.folder.join(format!("{}.safetensors", self.name.name()))
+    }
+
+    fn file(&self, what: &str) -> PathBuf {
+        self.folder.join(format!("{}.{what}", self.name.name()))
+    }
+
+    /// Changes with everything that changes the weights, except how long to train.
+    fn fingerprint(&self) -> String {
+        let mut training = self.training.clone();
+        (training.epochs, training.patience) = (1, 1);
+        let text = format!(
+            "{}\n{training:?}\n{} {} {}",
+            self.config.to_json(),
+            self.seed,
+            self.shards,
+            self.vocabulary.len()
+        );
+        let mut hash = tapir::vectors::checksum(text.as_bytes());
+        for example in &self.examples {
+            let step = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(17);
+            hash = example.ids.iter().fold(hash, |hash, id| step(hash, u64::from(*id)));
+            hash = example.labels.iter().fold(hash, |hash, label| step(hash, label.map_or(0, u64::from) + 7));
+            hash = example.actions.iter().fold(hash, |hash, action| step(hash, u64::from(*action) + 3));
+        }
+        format!("{hash:016x}")
+    }
+
+    /// Trains, from the last checkpoint if there is one, until the last epoch or until patience ends.
+    pub(crate) fn run(&self, judge: Judge, tell: &mut dyn FnMut(&Progress)) -> Result<Report> {
+        let device = Device::flex();
+        let shards = Shards::new(self.shards, &device.clone().autodiff())?;
+        let mut weights = Weights::new(
+            &self.config,
+            self.labels.len(),
+            self.vocabulary,
+            self.pretrained,
+            self.seed,
+            &device,
+        );
+        let mut adamw = AdamW::default();
+        let fingerprint = self.fingerprint();
+        let (saved, best_file) = (self.file("checkpoint"), self.file("best"));
+        let mut position = if saved.exists() {
+            checkpoint::load(&saved, &mut weights, &mut adamw, &fingerprint, &device)?
+        } else {
+            Position { fingerprint, ..Position::default() }
+        };
+        let mut last_saved = Instant::now();
+        let clock = Clock::new(position.seconds);
+        let mut words_here = 0;
+        while position.epoch < self.training.epochs && !self.out_of_patience(&position) {
+            let epoch = position.epoch;
+            let batches = Batches::epoch(&self.examples, self.training.batch, self.seed, epoch);
+            let learning_rate = self.training.learning_rate * self.training.schedule.factor(epoch);
+            let mut progress = Progress {
+                stage: self.name,
+                epoch: epoch + 1,
+                epochs: self.training.epochs,
+                batch: position.batch,
+                batches: batches.len(),
+                loss: 0.0,
+                learning_rate,
+                score: None,
+                revised: None,
+                best: position.best.map(|(_, evaluation)| evaluation.score),
+                words_per_second: 0.0,
+                seconds: 0.0,
+            };
+            for batch in position.batch..batches.len() {
+                let examples: Vec<&Example> = batches[batch].iter().map(|i| &self.examples[*i]).collect();
+                let words: usize = examples.iter().map(|example| example.ids.len()).sum();
+                let noise = Noise {
+                    dropout: self.training.dropout,
+                    unknown: self.training.unknown,
+                    place: [self.seed, epoch as u64, batch as u64],
+                };
+                let gradients = shards.gradients(
+                    &weights,
+                    &self.config,
+                    self.vocabulary,
+                    self.objective,
+                    &examples,
+                    noise,
+                );
+                let loss: f32 = gradients.iter().map(|part| part.loss).sum();
+                if !loss.is_finite() {
+                    let stage = self.name.name();
+                    return Err(Error::Diverged { stage, epoch: epoch + 1, batch: batch + 1, loss });
+                }
+                let Optimisation { weight_decay, clip, .. } = *self.training;
+                adamw.update(&mut weights, &gradients, learning_rate, weight_decay, clip);
+                position.batch = batch + 1;
+                position.loss += f64::from(loss) * words as f64;
+                position.words += words;
+                words_here += words;
+                progress.batch = batch + 1;
+                progress.loss = position.loss / position.words.max(1) as f64;
+                progress.seconds = clock.seconds();
+                progress.words_per_second = words_here as f64 / clock.here().max(1e-9);
+                tell(&progress);
+                if last_saved.elapsed() >= self.checkpoint_every && batch + 1 < batches.len() {
+                    position.seconds = clock.seconds();
+                    checkpoint::save(&saved, &weights, &adamw, &position)?;
+                    last_saved = Instant::now();
+                }
+            }
+            let evaluation = judge(&weights)?;
+            if self.keep_last || position.best.is_none_or(|(_, best)| evaluation.score > best.score) {
+                position.best = Some((epoch, evaluation));
+                checkpoint::write(&best_file, &self.export(&weights)?)?;
+            }
+            position.seconds = clock.seconds();
+            (progress.score, progress.revised) = (Some(evaluation.score), evaluation.revised);
+            progress.best = position.best.map(|(_, best)| best.score);
+            progress.seconds = position.seconds;
+            tell(&progress);
+            metrics::append(&self.folder.join("metrics.jsonl"), &progress)?;
+            position.epoch += 1;
+            (position.batch, position.loss, position.words) = (0, 0.0, 0);
+            checkpoint::save(&saved, &weights, &adamw, &position)?;
+            last_saved = Instant::now();
+        }
+        let Some((best_epoch, valid)) = position.best else {
+            return Err(Error::invalid(self.name.name(), "no epoch was run"));
+        };
+        std::fs::rename(&best_file, self.result()).map_err(|error| Error::io(&best_file, error))?;
+        let report = Report {
+            stage: self.name,
+            epochs: position.epoch,
+            best_epoch: best_epoch + 1,
+            valid,
+            seconds: position.seconds,
+            parameters: weights.count(),
+        };
+        let json = serde_json::to_vec_pretty(&report).map_err(|error| Error::invalid("report", error))?;
+        checkpoint::write(&self.file("json"), &json)?;
+        std::fs::remove_file(&saved).map_err(|error| Error::io(&saved, error))?;
+        Ok(report)
+    }
+
+    fn out_of_patience(&self, position: &Position) -> bool {
+        let best = position.best.map_or(0, |(epoch, _)| epoch + 1);
+        position.epoch - best.min(position.epoch) >= self.training.patience && position.best.is_some()
+    }
+
+    /// `model.safetensors` of the components that this stage trains.
+    fn export(&self, weights: &Weights) -> Result<Vec<u8>> {
+        let mut writer = TensorWriter::default();
+        weights.write(&mut writer)?;
+        Ok(writer.to_bytes()?)
+    }
+
+    /// A model of the components that this stage trains, to be run with the engine.
+    pub(crate) fn parts(&self, weights: &Weights) -> Result<Parts> {
+        Ok(Parts {
+            config: self.config.clone(),
+            labels: self.labels.clone(),
+            vocabulary: self.vocabulary.clone(),
+            weights: Bytes::from(self.export(weights)?),
+        })
+    }
+}
+
+/// Seconds of this run, on top of those of earlier ones.
+struct Clock {
+    before: f64,
+    start: Instant,
+}
+
+impl Clock {
+    fn new(before: f64) -> Self {
+        Self { before, start: Instant::now() }
+    }
+
+    fn here(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.before + self.here()
+    }
+}

@@ -1,0 +1,353 @@
+//! Everything for one task: action generator, actions, reviser, first pass and controller, and the model of them all.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use burn::tensor::Device;
+use serde::Serialize;
+use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary, WordVectors};
+use tapir_data::{Corpus, Sentence, Task, Text};
+
+use crate::{
+    ActionStats, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result, Stage,
+    StageName, Weights, actions, checkpoint, derive_actions, evaluate, examples,
+};
+
+/// Where things are, and what to do of it.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The folder of the corpus, if the task's own is not meant.
+    pub data: Option<PathBuf>,
+    /// Where checkpoints, metrics and the model go.
+    pub out: PathBuf,
+    /// Only these stages, where not all.
+    pub stages: Option<Vec<StageName>>,
+    /// A checkpoint is written when this much time has passed since the last.
+    pub checkpoint_every: Duration,
+}
+
+impl RunOptions {
+    /// All stages into `out`, a checkpoint a minute.
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        Self { data: None, out: out.into(), stages: None, checkpoint_every: Duration::from_secs(60) }
+    }
+}
+
+/// What a run tells while it goes on.
+pub enum Event<'a> {
+    /// A stage was done before.
+    Skipped(StageName),
+    /// A stage begins, with so many sentences.
+    Started(StageName, usize),
+    /// A batch or an epoch is done.
+    Progress(&'a Progress),
+    /// Actions were derived.
+    Actions(&'a ActionStats),
+    /// A stage is done.
+    Finished(&'a Report),
+}
+
+/// What a run has made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// The directory of the model; none while stages are missing.
+    pub model: Option<PathBuf>,
+    /// The stages that were run now.
+    pub reports: Vec<Report>,
+    /// Test scores, where the model is complete.
+    pub test: Option<TestScores>,
+}
+
+/// Scores on the test split.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct TestScores {
+    /// The restart-incremental reviser: the reference model.
+    pub reviser: Evaluation,
+    /// TAPIR: the policy's last word stands.
+    pub tapir: Evaluation,
+    /// The monotonic first pass.
+    pub first_pass: Evaluation,
+}
+
+/// A task, read and numbered.
+struct Workplace<'a> {
+    preset: &'a Preset,
+    options: &'a RunOptions,
+    task: Task,
+    corpus: Corpus,
+    labels: Labels,
+    vocabulary: Vocabulary,
+    vectors: Option<Arc<WordVectors>>,
+    /// The whole model.
+    config: Config,
+    generator: Config,
+}
+
+/// Does every stage that is missing, then puts the model together and scores it.
+pub fn train(preset: &Preset, options: &RunOptions, tell: &mut dyn FnMut(Event)) -> Result<Run> {
+    let work = Workplace::open(preset, options)?;
+    work.claim()?;
+    let mut reports = Vec::new();
+    for name in StageName::ALL {
+        if options.stages.as_ref().is_some_and(|stages| !stages.contains(&name)) {
+            continue;
+        }
+        if work.result(name).exists() {
+            tell(Event::Skipped(name));
+            continue;
+        }
+        reports.extend(match name {
+            StageName::Generator => Some(work.train_generator(tell)?),
+            StageName::Actions => {
+                work.derive_actions(tell)?;
+                None
+            }
+            StageName::Reviser => Some(work.train_reviser(tell)?),
+            StageName::FirstPass => Some(work.train_first_pass(tell)?),
+        });
+    }
+    let complete = [StageName::Reviser, StageName::FirstPass].iter().all(|name| work.result(*name).exists());
+    if !complete {
+        return Ok(Run { model: None, reports, test: None });
+    }
+    let first_pass = work.read_weights(StageName::FirstPass, &work.first_pass_config())?;
+    let model = work.two_pass(&first_pass, Some(&reports))?.load()?;
+    let folder = options.out.join("model");
+    model.parts().replace(&folder)?;
+    let score = |mode| evaluate(&model, mode, &work.corpus.test, work.task.score);
+    let test = TestScores {
+        reviser: score(Mode::Restart)?,
+        tapir: score(Mode::TwoPass)?,
+        first_pass: score(Mode::FirstPass)?,
+    };
+    Ok(Run { model: Some(folder), reports, test: Some(test) })
+}
+
+impl<'a> Workplace<'a> {
+    fn open(preset: &'a Preset, options: &'a RunOptions) -> Result<Self> {
+        let task = Task::open(&preset.task)?;
+        let corpus = task.load(options.data.as_deref())?;
+        for (name, split) in
+            [("training", &corpus.train), ("validation", &corpus.valid), ("test", &corpus.test)]
+        {
+            if split.is_empty() {
+                return Err(Error::invalid(&task.name, format!("the {name} split has no sentence")));
+            }
+        }
+        let vectors = preset.words.vectors.as_deref().map(find_vectors).transpose()?.map(Arc::new);
+        let labels = corpus.train_and_valid().flat_map(|sentence| &sentence.labels);
+        let labels = Labels::new(distinct(labels))?;
+        let vocabulary = vocabulary(preset, &corpus, vectors.as_ref())?;
+        let dim = vectors.as_ref().map_or(300, |vectors| vectors.dim());
+        let open = vocabulary.vectors().map(|vectors| preset.words.gain / vectors.scale());
+        let name = open.and(preset.words.vectors.as_deref()).map(file_name);
+        let gain = open.unwrap_or(1.0);
+        let config = preset.config(&task, dim, name, gain);
+        let generator = preset.generator_config(&task, dim, name, gain);
+        Ok(Self { preset, options, task, corpus, labels, vocabulary, vectors, config, generator })
+    }
+
+    /// Makes the folder ours: one that holds the work of another preset is refused.
+    fn claim(&self) -> Result<()> {
+        let out = &self.options.out;
+        std::fs::create_dir_all(out).map_err(|error| Error::io(out, error))?;
+        let path = out.join("preset.toml");
+        let mut preset = self.preset.clone();
+        let text = toml::to_string(&preset).map_err(|error| Error::invalid(path.display(), error))?;
+        if path.exists() {
+            let old = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+            let mut old = Preset::parse(&old, &path.display().to_string(), &[])?;
+            // Training longer is going on, not starting anew.
+            for preset in [&mut preset, &mut old] {
+                let Preset { generator, reviser_training, first_pass_training, .. } = preset;
+                for training in [&mut generator.training, reviser_training, first_pass_training] {
+                    (training.epochs, training.patience) = (1, 1);
+                }
+            }
+            if old != preset {
+                let reason = "the folder holds the work of another preset; choose another one with --out";
+                return Err(Error::invalid(path.display(), reason));
+            }
+        }
+        checkpoint::write(&path, text.as_bytes())
+    }
+
+    fn result(&self, name: StageName) -> PathBuf {
+        let file = if name == StageName::Actions {
+            "actions.tsv".into()
+        } else {
+            format!("{}.safetensors", name.name())
+        };
+        self.options.out.join(file)
+    }
+
+    fn train_sentences(&self) -> Vec<&Sentence> {
+        self.corpus.train.iter().collect()
+    }
+
+    fn reviser_config(&self) -> Config {
+        Config { processor: None, controller: None, ..self.config.clone() }
+    }
+
+    fn first_pass_config(&self) -> Config {
+        Config { reviser: None, ..self.config.clone() }
+    }
+
+    fn stage(
+        &self,
+        name: StageName,
+        objective: Objective,
+        config: Config,
+        training: &'a Optimisation,
+        actions: &[Vec<bool>],
+    ) -> Result<Stage<'_>> {
+        let sentences = self.train_sentences();
+        let examples = examples(&sentences, actions, &self.vocabulary, &self.labels, config.delay)?;
+        let pretrained = self.vectors.as_deref().filter(|_| !self.preset.words.open);
+        Ok(Stage {
+            name,
+            objective,
+            config,
+            training,
+            examples,
+            labels: &self.labels,
+            vocabulary: &self.vocabulary,
+            pretrained: pretrained.map(|vectors| (vectors, self.preset.words.gain)),
+            seed: self.preset.seed,
+            shards: self.preset.shards,
+            folder: &self.options.out,
+            checkpoint_every: self.options.checkpoint_every,
+            keep_last: objective == Objective::Generator,
+        })
+    }
+
+    fn run(&self, stage: &Stage, judge: crate::stage::Judge, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+        tell(Event::Started(stage.name, stage.examples.len()));
+        let report = stage.run(judge, &mut |progress| tell(Event::Progress(progress)))?;
+        tell(Event::Finished(&report));
+        Ok(report)
+    }
+
+    fn train_generator(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+        let training = &self.preset.generator.training;
+        let (name, objective) = (StageName::Generator, Objective::Generator);
+        let stage = self.stage(name, objective, self.generator.clone(), training, &[])?;
+        let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
+        self.run(&stage, &judge, tell)
+    }
+
+    fn derive_actions(&self, tell: &mut dyn FnMut(Event)) -> Result<()> {
+        let weights = self.read_weights(StageName::Generator, &self.generator)?;
+        let generator = self.parts(&self.generator, &[&weights])?.load()?;
+        let sentences = self.train_sentences();
+        tell(Event::Started(StageName::Actions, sentences.len()));
+        let actions = derive_actions(&generator, &sentences)?;
+        actions::write(&self.result(StageName::Actions), &sentences, &actions)?;
+        tell(Event::Actions(&ActionStats::of(&actions)));
+        Ok(())
+    }
+
+    fn train_reviser(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+        let training = &self.preset.reviser_training;
+        let stage =
+            self.stage(StageName::Reviser, Objective::Reviser, self.reviser_config(), training, &[])?;
+        let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
+        self.run(&stage, &judge, tell)
+    }
+
+    fn train_first_pass(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+        let actions = self.result(StageName::Actions);
+        if !actions.exists() {
+            return Err(Error::invalid(
+                actions.display(),
+                "missing; run the stages generator and actions first",
+            ));
+        }
+        let actions = actions::read(&actions, &self.train_sentences())?;
+        let training = &self.preset.first_pass_training;
+        let (name, objective) = (StageName::FirstPass, Objective::FirstPass);
+        let stage = self.stage(name, objective, self.first_pass_config(), training, &actions)?;
+        let judge = |weights: &Weights| match self.result(StageName::Reviser).exists() {
+            true => self.judge(self.two_pass(weights, None)?, Mode::TwoPass),
+            false => self.judge(stage.parts(weights)?, Mode::FirstPass),
+        };
+        self.run(&stage, &judge, tell)
+    }
+
+    /// The validation score of a model.
+    fn judge(&self, parts: Parts, mode: Mode) -> Result<Evaluation> {
+        let model = Model::from_parts(parts)?;
+        evaluate(&model, mode, &self.corpus.valid, self.task.score)
+    }
+
+    fn read_weights(&self, name: StageName, config: &Config) -> Result<Weights> {
+        let path = self.result(name);
+        let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
+        Weights::read(&bytes, config, self.labels.len(), self.vocabulary.len(), &Device::flex())
+    }
+
+    /// The whole model: the trained reviser and this first pass.
+    fn two_pass(&self, first_pass: &Weights, reports: Option<&[Report]>) -> Result<Parts> {
+        let reviser = self.read_weights(StageName::Reviser, &self.reviser_config())?;
+        let mut config = self.config.clone();
+        if let Some(reports) = reports {
+            let json = |value: serde_json::Result<serde_json::Value>| value.unwrap_or_default();
+            config.provenance.insert("preset".into(), json(serde_json::to_value(self.preset)));
+            config.provenance.insert("stages".into(), json(serde_json::to_value(reports)));
+        }
+        self.parts(&config, &[&reviser, first_pass])
+    }
+
+    fn parts(&self, config: &Config, weights: &[&Weights]) -> Result<Parts> {
+        let mut writer = TensorWriter::default();
+        for weights in weights {
+            weights.write(&mut writer)?;
+        }
+        Ok(Parts {
+            config: config.clone(),
+            labels: self.labels.clone(),
+            vocabulary: self.vocabulary.clone(),
+            weights: Bytes::from(writer.to_bytes()?),
+        })
+    }
+}
+
+/// The words that get a trained row: all of training, or of an open vocabulary those without a vector.
+fn vocabulary(preset: &Preset, corpus: &Corpus, vectors: Option<&Arc<WordVectors>>) -> Result<Vocabulary> {
+    let words = || corpus.train.iter().flat_map(|sentence| &sentence.words);
+    let mut counts: HashMap<&Text, usize> = HashMap::new();
+    words().for_each(|word| *counts.entry(word).or_default() += 1);
+    let open = vectors.filter(|_| preset.words.open);
+    let trained = |word: &&Text| {
+        counts[*word] >= preset.words.min_count && open.is_none_or(|vectors| vectors.row(word).is_none())
+    };
+    let vocabulary = Vocabulary::new(distinct(words().filter(trained)))?;
+    Ok(match open {
+        Some(vectors) => vocabulary.with_vectors(vectors.clone()),
+        None => vocabulary,
+    })
+}
+
+/// Each text once, in order of first occurrence.
+fn distinct<'a>(texts: impl Iterator<Item = &'a Text>) -> Vec<&'a str> {
+    let mut seen = std::collections::HashSet::new();
+    texts.map(Text::as_str).filter(|text| seen.insert(*text)).collect()
+}
+
+/// A file of vectors: where it says, or in `assets`.
+fn find_vectors(name: &str) -> Result<WordVectors> {
+    let path = Path::new(name);
+    let shipped = Path::new("assets").join(name);
+    let path = if !path.exists() && shipped.exists() { &shipped } else { path };
+    if !path.exists() {
+        let reason = "no such file, nor one in assets/; --set words.vectors=PATH points at another";
+        return Err(Error::invalid(name, reason));
+    }
+    Ok(WordVectors::open(path)?)
+}
+
+fn file_name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}

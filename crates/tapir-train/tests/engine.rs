@@ -1,0 +1,158 @@
+//! The components in burn against the engine, on the same weights: random ones of every shape, and the authors' own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use safetensors::SafeTensors;
+use serde::Deserialize;
+use tapir::{Bytes, Config, ImportOptions, Labels, Mode, Model, Parts, Session, Vocabulary, WordVectors};
+use tapir_train::{Batch, Example, Objective, forward::logits};
+
+const TOLERANCE: f32 = 1e-4;
+
+/// Sentences of different lengths, so that there is padding.
+fn batch(sentences: &[Vec<u32>], objective: Objective) -> Batch {
+    let example = |ids: &Vec<u32>| Example {
+        ids: ids.clone(),
+        labels: vec![Some(0); ids.len()],
+        actions: vec![false; ids.len()],
+    };
+    let examples: Vec<_> = sentences.iter().map(example).collect();
+    Batch::new(&examples.iter().collect::<Vec<_>>(), objective.order(), (1, 1))
+}
+
+fn close(ours: &[f32], theirs: &[f32], at: &str) {
+    assert_eq!(ours.len(), theirs.len(), "{at}");
+    for (a, b) in ours.iter().zip(theirs) {
+        assert!((a - b).abs() <= TOLERANCE, "{at}: {a} is not {b}");
+    }
+}
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// Both passes and the policy, over every sentence, with the engine never revising (as in training).
+fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
+    let model = Model::from_parts(parts.clone()).unwrap();
+    let labels = parts.labels.len();
+    let read = |mut session: Session, ids: &[u32]| {
+        let policy: Vec<Option<f32>> = ids.iter().map(|id| session.push_id(*id).unwrap().policy).collect();
+        (session, policy)
+    };
+    let time = batch(sentences, Objective::FirstPass);
+    let (first, policy) = logits(parts, Objective::FirstPass, &time).unwrap();
+    let whole = batch(sentences, Objective::Reviser);
+    let (second, _) = logits(parts, Objective::Reviser, &whole).unwrap();
+    for (b, ids) in sentences.iter().enumerate() {
+        let (session, values) = read(model.session().threshold(1.0), ids);
+        let (restart, _) = read(model.session().mode(Mode::Restart).unwrap(), ids);
+        for t in 0..ids.len() {
+            let at = format!("{name}, sentence {b}, step {t}");
+            let row = t * time.sentences + b;
+            close(&first[row * labels..][..labels], session.step_logits(t).unwrap(), &at);
+            if let (Some(policy), Some(value)) = (&policy, values[t]) {
+                close(&[sigmoid(policy[row])], &[value], &format!("{at}, policy"));
+            }
+            let row = b * whole.length + t;
+            close(
+                &second[row * labels..][..labels],
+                restart.step_logits(t).unwrap(),
+                &format!("{at}, reviser"),
+            );
+        }
+    }
+}
+
+fn vectors() -> Arc<WordVectors> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/en_300d.tapirvec");
+    Arc::new(WordVectors::open(file).unwrap())
+}
+
+#[test]
+fn every_component_agrees_with_the_engine_for_all_shapes_and_delays() {
+    for kind in ["transformer", "linear-transformer"] {
+        for (delay, open) in [(0, false), (1, false), (2, false), (0, true), (2, true)] {
+            let (processor, controller) = if delay == 1 { (2, 2) } else { (1, 1) };
+            let projection = if open { r#", "projection": 12"# } else { "" };
+            let more = if open { r#""vectors": "v.tapirvec", "vector_gain": 0.05,"# } else { "" };
+            let dim = if open { 300 } else { 10 };
+            let json = format!(
+                r#"{{"version": 1, "embedding_dim": {dim}, "delay": {delay}, {more}
+                "processor": {{"layers": {processor}, "hidden": 16 {projection}}},
+                "controller": {{"layers": {controller}, "hidden": 8, "memory": 3}},
+                "reviser": {{"kind": "{kind}", "layers": 2, "hidden": 16, "feed_forward": 24, "heads": 4}}}}"#
+            );
+            let config = Config::from_json(&json, "test").unwrap();
+            let mut vocabulary = Vocabulary::new(["play", "some", "qqx"]).unwrap();
+            if open {
+                vocabulary = vocabulary.with_vectors(vectors());
+            }
+            let labels = Labels::new(["O", "B-x", "I-x", "B-y"]).unwrap();
+            let words = ["play", "some", "jazz", "qqx", "westbam", "zzqy"].map(|word| vocabulary.id(word));
+            let null = std::iter::repeat_n(Vocabulary::NULL, delay);
+            let sentence = |order: &[usize]| -> Vec<u32> {
+                order.iter().map(|i| words[*i]).chain(null.clone()).collect()
+            };
+            let sentences = [sentence(&[0, 1, 2, 3, 4, 5, 0]), sentence(&[2]), sentence(&[5, 4, 4, 1])];
+            let parts = Parts::random(config, labels, vocabulary, 3).unwrap();
+            agree(&parts, &sentences, &format!("{kind}, delay {delay}, open {open}"));
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Case {
+    memory_size: usize,
+    reviser_heads: usize,
+    delay: usize,
+    labels: usize,
+    sentences: Vec<Sentence>,
+}
+
+#[derive(Deserialize)]
+struct Sentence {
+    tokens: Vec<u32>,
+}
+
+#[test]
+fn every_component_agrees_with_the_authors_recordings() {
+    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tapir/tests/parity");
+    let mut cases = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "safetensors") {
+            continue;
+        }
+        let json = std::fs::read_to_string(path.with_extension("json")).unwrap();
+        let case: Case = serde_json::from_str(&json).unwrap();
+        let options = ImportOptions {
+            prefix: "param.".into(),
+            heads: case.reviser_heads,
+            memory: case.memory_size,
+            delay: case.delay,
+            ..ImportOptions::default()
+        };
+        let parts = tapir::import(Bytes::open(&path).unwrap(), "state dict", &options, None, None).unwrap();
+        let sentences: Vec<Vec<u32>> = case.sentences.into_iter().map(|sentence| sentence.tokens).collect();
+        let bytes = std::fs::read(&path).unwrap();
+        let recorded = SafeTensors::deserialize(&bytes).unwrap();
+        let expected = |name: String| -> Vec<f32> {
+            let tensor = recorded.tensor(&name).unwrap();
+            tensor.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+        };
+        for (i, ids) in sentences.iter().enumerate() {
+            let one = [ids.clone()];
+            let at = format!("{}, sentence {i}", path.display());
+            let (first, _) =
+                logits(&parts, Objective::FirstPass, &batch(&one, Objective::FirstPass)).unwrap();
+            close(&first, &expected(format!("expected.{i}.first_pass_logits")), &at);
+            let (second, _) = logits(&parts, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
+            close(&second, &expected(format!("expected.{i}.reviser_logits")), &at);
+            assert_eq!(first.len(), ids.len() * case.labels);
+        }
+        agree(&parts, &sentences, &path.display().to_string());
+        cases += 1;
+    }
+    assert!(cases > 3);
+}

@@ -1,0 +1,95 @@
+//! Learning, from end to end, on a part of the shipped SNIPS: what an untrained or broken model cannot do.
+
+use std::path::{Path, PathBuf};
+
+use tapir_train::{Preset, RunOptions, train};
+
+const PRESET: &str = r#"
+task = "snips"
+[words]
+open = true
+vectors = "VECTORS"
+min_count = 2
+[generator]
+hidden = 64
+feed_forward = 64
+heads = 4
+[generator.training]
+epochs = 6
+batch = 32
+learning_rate = 3e-3
+schedule.warm_up = 1
+[reviser]
+kind = "transformer"
+layers = 1
+hidden = 64
+feed_forward = 128
+heads = 4
+[reviser_training]
+epochs = 8
+batch = 16
+learning_rate = 2e-3
+clip = 1.0
+schedule.warm_up = 1
+[processor]
+layers = 1
+hidden = 64
+projection = 48
+[controller]
+layers = 1
+hidden = 32
+memory = 5
+[first_pass_training]
+epochs = 8
+batch = 16
+learning_rate = 4e-3
+clip = 1.0
+schedule.warm_up = 1
+"#;
+
+/// The first sentences of two intents of each split, as a corpus of its own.
+fn part_of_snips(folder: &Path) {
+    let snips = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/snips");
+    for (split, count) in [("train", 1000), ("valid", 60), ("test", 100)] {
+        let lines = |file: &str| -> Vec<String> {
+            let text = std::fs::read_to_string(snips.join(split).join(file)).unwrap();
+            text.lines().map(str::to_owned).collect()
+        };
+        let intents = lines("label");
+        let chosen = |i: &usize| ["GetWeather", "RateBook"].contains(&intents[*i].trim());
+        let chosen: Vec<usize> = (0..intents.len()).filter(chosen).take(count).collect();
+        std::fs::create_dir_all(folder.join(split)).unwrap();
+        for file in ["seq.in", "seq.out", "label"] {
+            let lines = lines(file);
+            let text: String = chosen.iter().flat_map(|i| [lines[*i].as_str(), "\n"]).collect();
+            std::fs::write(folder.join(split).join(file), text).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    part_of_snips(&data);
+    let vectors: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/en_300d.tapirvec");
+    let text = PRESET.replace("VECTORS", &vectors.display().to_string());
+    let preset = Preset::parse(&text, "test", &[]).unwrap();
+    let options = RunOptions { data: Some(data), ..RunOptions::new(folder.path().join("run")) };
+    let run = train(&preset, &options, &mut |_| ()).unwrap();
+    let test = run.test.unwrap();
+    println!("{test:?}");
+    assert!(test.reviser.score > 70.0, "the reviser scores {}", test.reviser.score);
+    assert!(test.first_pass.score > 50.0, "the first pass scores {}", test.first_pass.score);
+    assert!(test.tapir.score > 60.0, "TAPIR scores {}", test.tapir.score);
+    let revised = test.tapir.revised.unwrap();
+    assert!((1.0..50.0).contains(&revised), "{revised} % of words are revised");
+    // All stages are there: a second call trains nothing.
+    let again = train(&preset, &options, &mut |_| ()).unwrap();
+    assert!(again.reports.is_empty());
+    assert_eq!(again.test.unwrap().tapir, test.tapir);
+    assert!(tapir::Model::open(again.model.unwrap()).is_ok());
+    // Another preset does not write over this one's work.
+    let other = Preset::parse(&text, "test", &["seed=1".to_owned()]).unwrap();
+    assert!(train(&other, &options, &mut |_| ()).unwrap_err().to_string().contains("another preset"));
+}
