@@ -20,7 +20,19 @@ fn test() -> Result<()> {
         cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])?;
     }
     cargo(&["test", "--workspace", "--doc"])?;
-    cargo(&["doc", "--workspace", "--no-deps", "--quiet"])
+    cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
+    portable()
+}
+
+/// The crate that runs models must build where there is no file system, thread or SIMD of ours: in a browser, for one.
+fn portable() -> Result<()> {
+    let target = "wasm32-unknown-unknown";
+    let added = Command::new("rustup").args(["target", "add", target]).output();
+    if !added.is_ok_and(|output| output.status.success()) {
+        println!("\n{target} cannot be installed here: checking without it");
+        return cargo(&["check", "-p", "tapir", "--no-default-features"]);
+    }
+    cargo(&["check", "-p", "tapir", "--no-default-features", "--target", target])
 }
 
 /// Is `cargo-nextest` on this machine? It runs the same tests, quicker to read; never required.

@@ -92,7 +92,7 @@ impl Reading {
 pub(crate) struct Show {
     /// A task that ships (snips, arw, movie, ner, chunk, pos, ewt) or the path of a task file
     task: String,
-    /// The folder that holds the corpus [default: data/<task>]
+    /// The folder that holds the corpus [default: data/TASK]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Word vectors, to see what they cover [default: those in assets/ if they are there]

@@ -3,10 +3,20 @@
 use clap::{Parser, Subcommand};
 
 mod actions;
+mod analyze;
+mod bench;
 mod data;
+mod eval;
 mod import;
 mod info;
+mod measure;
+mod model;
 mod quantize;
+mod report;
+mod stream;
+mod sweep;
+mod tag;
+mod trace;
 mod train;
 mod vectors;
 
@@ -24,34 +34,60 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Tag(tag::Tag),
+    Stream(stream::Stream),
+    Train(train::Train),
     Actions(actions::Actions),
+    Eval(eval::Eval),
+    Sweep(sweep::Sweep),
+    Analyze(analyze::Analyze),
+    Trace(trace::Trace),
+    Bench(bench::Bench),
+    Report(report::Report),
     #[command(subcommand)]
     Data(data::Data),
-    Import(import::Import),
-    Info(info::Info),
-    Quantize(quantize::Quantize),
-    Train(train::Train),
     #[command(subcommand)]
     Vectors(vectors::Vectors),
+    Info(info::Info),
+    Quantize(quantize::Quantize),
+    Import(import::Import),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        Command::Tag(command) => command.run(),
+        Command::Stream(command) => command.run(),
+        Command::Train(command) => command.run(),
         Command::Actions(command) => command.run(),
+        Command::Eval(command) => command.run(),
+        Command::Sweep(command) => command.run(),
+        Command::Analyze(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::Report(command) => command.run(),
         Command::Data(command) => command.run(),
-        Command::Import(command) => command.run(),
+        Command::Vectors(command) => command.run(),
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
-        Command::Train(command) => command.run(),
-        Command::Vectors(command) => command.run(),
+        Command::Import(command) => command.run(),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
+        // `tapir … | head` has what it wants: no error.
+        Err(error) if is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tapir: {error:#}");
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |kind| kind == Some(std::io::ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        closed(cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind))
+            || closed(cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
+    })
 }
 
 /// Writes a model directory; over an existing one only when forced.

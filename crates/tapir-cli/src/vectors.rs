@@ -47,6 +47,7 @@ pub(crate) struct Build {
 
 /// Keep only the words of some tasks or of a list: they are found exactly as before
 #[derive(Args)]
+#[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true))]
 #[command(after_help = "Example:
   tapir vectors prune assets/en_300d.tapirvec snips.tapirvec --task snips")]
 pub(crate) struct Prune {
@@ -55,13 +56,13 @@ pub(crate) struct Prune {
     /// The file to write
     output: PathBuf,
     /// Keep the words of this task's corpus (repeatable)
-    #[arg(long, value_name = "TASK", required_unless_present = "list")]
+    #[arg(long, value_name = "TASK", group = "wanted")]
     task: Vec<String>,
     /// The folder that holds the corpora [default: data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Keep the words of this file, one a line
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "wanted")]
     list: Option<PathBuf>,
     /// Write over what is there
     #[arg(long)]

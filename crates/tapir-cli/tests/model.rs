@@ -1,4 +1,5 @@
 //! `tapir import`, `info` and `quantize` as a user runs them.
+#![allow(clippy::unwrap_used)]
 
 use assert_cmd::Command;
 use predicates::str::contains;

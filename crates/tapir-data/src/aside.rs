@@ -47,7 +47,6 @@ impl Aside {
     pub fn commit(self) -> Result<()> {
         let Self { path, force, file } = self;
         let file = file.into_inner().map_err(|error| Error::io(&path, error.into_error()))?;
-        file.as_file().sync_all().map_err(|error| Error::io(&path, error))?;
         let result = if force { file.persist(&path) } else { file.persist_noclobber(&path) };
         match result {
             Ok(_) => Ok(()),

@@ -22,6 +22,7 @@ pub use error::{Error, Result};
 pub use format::{Column, Columns, Conllu, Format, Options, Reader, SkipBad, Tag, Writer, read};
 pub use random::Random;
 pub use stats::{Duplicates, Health, Stats};
-pub use task::{Cut, Files, Paths, Scheme, Score, Task};
+pub use tapir::Scheme;
+pub use task::{Cut, Files, Paths, Score, Task};
 pub use vectors::{VectorFormat, VectorOptions, VectorTable};
 pub use vocabulary::{FIRST_WORD, Labels, NULL, Numbered, PADDING, UNK, Vocabulary};

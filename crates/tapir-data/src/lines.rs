@@ -2,12 +2,13 @@
 
 use std::{
     fs::File,
-    io::{ErrorKind, Read},
+    io::Read,
     path::{Path, PathBuf},
 };
 
 use crate::{Error, Result};
 
+/// How much is read at once.
 const BUFFER: usize = 256 * 1024;
 /// A longer line is not text: refuse it before it fills the memory.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
@@ -16,12 +17,28 @@ const LONGEST_LINE: usize = 64 * 1024 * 1024;
 pub(crate) struct Lines {
     path: PathBuf,
     source: Box<dyn Read + Send>,
-    buffer: Vec<u8>,
-    /// What is read and not yet handed out.
+    block: Block,
+    /// Where the next line starts in the block.
     start: usize,
-    end: usize,
+    /// What is read behind the block: the beginning of a line.
+    tail: Vec<u8>,
     finished: bool,
     number: u64,
+}
+
+/// Whole lines, checked all at once where they are text, so that a line costs no check of its own.
+enum Block {
+    Text(String),
+    Raw(Vec<u8>),
+}
+
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Raw(bytes) => bytes,
+        }
+    }
 }
 
 impl Lines {
@@ -35,9 +52,9 @@ impl Lines {
         Self {
             path: path.into(),
             source: Box::new(source),
-            buffer: vec![0; BUFFER],
+            block: Block::Raw(Vec::new()),
             start: 0,
-            end: 0,
+            tail: Vec::new(),
             finished: false,
             number: 0,
         }
@@ -55,72 +72,64 @@ impl Lines {
 
     /// The next line as text; an error for this line alone when it is not UTF-8.
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>> {
-        let Some((start, end)) = self.advance()? else { return Ok(None) };
-        match std::str::from_utf8(&self.buffer[start..end]) {
-            Ok(line) => Ok(Some(line)),
-            Err(error) => {
-                Err(Error::line(&self.path, self.number, not_utf8(&self.buffer[start..end], error)))
-            }
+        if self.start == self.block.bytes().len() && !self.fill()? {
+            return Ok(None);
         }
-    }
-
-    /// The bounds in the buffer of the next line.
-    fn advance(&mut self) -> Result<Option<(usize, usize)>> {
-        let mut searched = self.start;
-        let line_end = loop {
-            if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
-                break searched + found;
-            }
-            searched = self.end - self.start;
-            if self.finished || !self.fill()? {
-                if self.start == self.end {
-                    return Ok(None);
-                }
-                break self.end;
-            }
-        };
-        let mut start = self.start;
-        self.start = (line_end + 1).min(self.end);
-        if self.number == 0 && self.buffer[start..line_end].starts_with(b"\xEF\xBB\xBF") {
-            start += 3;
-        }
+        let bytes = self.block.bytes();
+        let start = self.start;
+        let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |found| start + found);
+        self.start = (end + 1).min(bytes.len());
         self.number += 1;
-        let end = if self.buffer[start..line_end].ends_with(b"\r") { line_end - 1 } else { line_end };
-        Ok(Some((start, end)))
+        let end = if bytes[start..end].ends_with(b"\r") { end - 1 } else { end };
+        match &self.block {
+            Block::Text(text) => Ok(Some(&text[start..end])),
+            Block::Raw(bytes) => match std::str::from_utf8(&bytes[start..end]) {
+                Ok(line) => Ok(Some(line)),
+                Err(error) => Err(self.error(not_utf8(&bytes[start..end], error))),
+            },
+        }
     }
 
-    /// Moves what is left to the front and reads more behind it. False at the end of the file.
+    /// Reads the next block of whole lines. False at the end of the file.
     fn fill(&mut self) -> Result<bool> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
+        let mut bytes = match std::mem::replace(&mut self.block, Block::Raw(Vec::new())) {
+            Block::Text(text) => text.into_bytes(),
+            Block::Raw(bytes) => bytes,
+        };
+        let is_first = self.number == 0;
+        bytes.clear();
+        bytes.append(&mut self.tail);
         self.start = 0;
-        if self.end == self.buffer.len() {
-            if self.end >= LONGEST_LINE {
+        let mut searched = 0;
+        while !self.finished {
+            let before = bytes.len();
+            if before >= LONGEST_LINE {
                 self.finished = true;
-                self.start = self.end;
                 let reason = format!("line {} is longer than 64 MB; expected text", self.number + 1);
                 return Err(Error::file(&self.path, reason));
             }
-            self.buffer.resize(self.end * 2, 0);
-        }
-        loop {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => {
-                    self.finished = true;
-                    return Ok(false);
-                }
-                Ok(read) => {
-                    self.end += read;
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.finished = true;
-                    self.start = self.end;
-                    return Err(Error::io(&self.path, error));
-                }
+            let read = self.source.by_ref().take(BUFFER as u64).read_to_end(&mut bytes);
+            let read = read.map_err(|error| {
+                self.finished = true;
+                Error::io(&self.path, error)
+            })?;
+            self.finished = read < BUFFER;
+            if let Some(last) = memchr::memrchr(b'\n', &bytes[searched..])
+                && !self.finished
+            {
+                self.tail.extend_from_slice(&bytes[searched + last + 1..]);
+                bytes.truncate(searched + last + 1);
+                break;
             }
+            searched = bytes.len();
         }
+        if is_first && bytes.starts_with(b"\xEF\xBB\xBF") {
+            self.start = 3;
+        }
+        let is_empty = self.start == bytes.len();
+        self.block =
+            String::from_utf8(bytes).map_or_else(|error| Block::Raw(error.into_bytes()), Block::Text);
+        Ok(!is_empty)
     }
 }
 

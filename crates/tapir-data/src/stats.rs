@@ -49,6 +49,8 @@ pub struct Health {
     pub unknown_words_with_vector: Option<usize>,
     /// How many words of the vocabulary have a word vector; absent without vectors.
     pub vocabulary_with_vector: Option<usize>,
+    /// The share of those words in the vocabulary; 0 without vectors.
+    pub vocabulary_with_vector_rate: f64,
     /// Sentences of valid that train holds, of test that train holds, of test that valid holds.
     pub duplicates: Duplicates,
     /// Words in the longest sentence of train, valid and test.
@@ -114,6 +116,7 @@ impl Health {
         let covered = |words: &HashSet<&Text>| {
             vectors.map(|vectors| words.iter().filter(|word| vectors.row(word).is_some()).count())
         };
+        let vocabulary_with_vector = covered(vocabulary);
         let unseen: BTreeSet<_> =
             labels[1].union(&labels[2]).filter(|label| !labels[0].contains(*label)).collect();
         Self {
@@ -124,7 +127,8 @@ impl Health {
             unknown_rate: ratio(unknown_tokens, tokens(&corpus.test)),
             unknown_words: unknown.len(),
             unknown_words_with_vector: covered(&unknown),
-            vocabulary_with_vector: covered(vocabulary),
+            vocabulary_with_vector,
+            vocabulary_with_vector_rate: ratio(vocabulary_with_vector.unwrap_or(0), vocabulary.len()),
             duplicates: Duplicates::of(corpus),
             longest: Split::ALL.map(|split| corpus.split(split).iter().map(Sentence::len).max().unwrap_or(0)),
             too_long: corpus.too_long,
@@ -208,12 +212,14 @@ impl fmt::Display for Health {
         if let (Some(unknown), Some(known)) = (self.unknown_words_with_vector, self.vocabulary_with_vector) {
             let share = 100.0 * ratio(unknown, self.unknown_words);
             writeln!(f, "    of which have a vector      {} ({share:.1} %)", thousands(unknown))?;
-            writeln!(f, "  vocabulary with a vector      {}", thousands(known))?;
+            let share = 100.0 * self.vocabulary_with_vector_rate;
+            writeln!(f, "  vocabulary with a vector      {} ({share:.1} %)", thousands(known))?;
         }
         let Duplicates { valid_in_train, test_in_train, test_in_valid } = self.duplicates;
+        let [a, b, c] = [valid_in_train, test_in_train, test_in_valid].map(thousands);
         writeln!(
             f,
-            "  sentences in two splits       {valid_in_train} of valid in train, {test_in_train} of test in train, {test_in_valid} of test in valid"
+            "  sentences in two splits       {a} of valid in train, {b} of test in train, {c} of test in valid"
         )?;
         let [train, valid, test] = self.longest;
         writeln!(f, "  longest sentence              {train} train / {valid} valid / {test} test")?;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tapir::{Scheme, Tokenizer};
 
 use crate::{Columns, Conllu, Corpus, Error, Format, Options, Random, Result, Sentence, Split, read};
 
@@ -60,6 +61,9 @@ pub struct Task {
     pub conllu: Conllu,
     /// What the labels mean.
     pub scheme: Scheme,
+    /// How plain text is split into words as this corpus is.
+    #[serde(default)]
+    pub tokenizer: Tokenizer,
     /// How results are scored.
     pub score: Score,
     /// Longer sentences are left out.
@@ -108,16 +112,6 @@ impl Default for Cut {
     fn default() -> Self {
         Self { valid: 0.1, seed: 1 }
     }
-}
-
-/// What labels mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scheme {
-    /// `B-x` begins a span, `I-x` continues it, `O` is outside.
-    Iob,
-    /// A label a word, as in part-of-speech tagging.
-    Plain,
 }
 
 /// How results are scored.
@@ -191,10 +185,11 @@ impl Task {
         let folder = candidates.iter().find(|folder| self.train.find(folder).is_some()).ok_or_else(|| {
             let names: Vec<_> = self.train.names().iter().map(|name| name.display().to_string()).collect();
             let reason = format!(
-                "no corpus for the task {name} here; expected {files}. Where to get it is said in tasks/{name}.toml; \
-                 --data DIR points at another folder",
+                "no corpus for the task {name}; expected {files} here or in a folder {folders}. tasks/{name}.toml says \
+                 where to get it; --data DIR points at another folder",
                 name = self.name,
                 files = names.join(" or "),
+                folders = [std::slice::from_ref(&self.name), &self.folders].concat().join(" or "),
             );
             Error::file(root, reason)
         })?;

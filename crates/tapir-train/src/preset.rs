@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tapir::{Config, ControllerConfig, FORMAT_VERSION, ProcessorConfig, ReviserConfig, ReviserKind, Scheme};
+use tapir::{Config, ControllerConfig, FORMAT_VERSION, ProcessorConfig, ReviserConfig, ReviserKind};
 use tapir_data::Task;
 
 use crate::presets::SHIPPED;
@@ -166,10 +166,8 @@ impl Preset {
         Config {
             version: FORMAT_VERSION,
             task: task.name.clone(),
-            scheme: match task.scheme {
-                tapir_data::Scheme::Iob => Scheme::Iob,
-                tapir_data::Scheme::Plain => Scheme::Plain,
-            },
+            scheme: task.scheme,
+            tokenizer: task.tokenizer,
             delay: self.delay,
             threshold: self.threshold,
             max_length: task.max_length + self.delay,

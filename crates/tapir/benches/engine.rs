@@ -1,6 +1,7 @@
 //! The engine against the machine's limits and against itself: ratios measured in one run, on one thread unless said.
 //!
-//! `cargo bench -p tapir --bench engine`; `-- --best` takes shortest times instead of medians, for a busy machine.
+//! `cargo bench -p tapir --bench engine`; `-- --best` takes shortest times instead of medians, for a busy machine, and
+//! `-- reviser` measures only what has such a name.
 
 mod yardstick;
 
@@ -22,6 +23,7 @@ fn snips() -> Parts {
         version: FORMAT_VERSION,
         task: "random".into(),
         scheme: Scheme::Iob,
+        tokenizer: tapir::Tokenizer::default(),
         delay: 0,
         threshold: 0.5,
         max_length: 200,
@@ -60,6 +62,9 @@ fn run(session: &mut Session, words: usize, mut before: impl FnMut(&mut Session,
 
 /// A pass of the model in f32 and int8 against plain reads of as many bytes as the f32 weights, as often.
 fn limits(name: &str, bytes: usize, words: usize, mut f32: Session, mut int8: Session, repetitions: usize) {
+    if !wanted(name) {
+        return;
+    }
     let plain = vec![1_u64; bytes / 8];
     let best = fastest(&plain);
     let times = race(
@@ -72,7 +77,12 @@ fn limits(name: &str, bytes: usize, words: usize, mut f32: Session, mut int8: Se
         ],
     );
     let [sequential, best, f32, int8] = times;
-    println!("{name}: {:.1} MB of f32 weights, {words} words", bytes as f64 / 1e6);
+    println!(
+        "{name}: {:.1} MB of f32 weights, {words} words; {:.2} ms in f32, {:.2} ms in int8",
+        bytes as f64 / 1e6,
+        f32 * 1e3,
+        int8 * 1e3
+    );
     println!(
         "  f32 time / plain read             {:>6.2}   (its speed is {:.2} of it)",
         f32 / sequential,
@@ -88,6 +98,9 @@ fn limits(name: &str, bytes: usize, words: usize, mut f32: Session, mut int8: Se
 
 /// A sentence of nine words with a revision at every fifth word, against the reviser at every word.
 fn two_pass(name: &str, model: &Model) {
+    if !wanted(name) {
+        return;
+    }
     let tapir = || model.session().final_pass(FinalPass::Policy);
     let (mut tapir, mut first) = (tapir(), tapir().mode(Mode::FirstPass).expect("a first pass"));
     let mut reference = model.session().mode(Mode::Restart).expect("a reviser");
@@ -123,6 +136,9 @@ fn two_pass(name: &str, model: &Model) {
 
 /// Thousands of sessions that share one model, a word to each in turn, on one thread and on two.
 fn many(name: &str, model: &Model, sessions: usize) {
+    if !wanted(name) {
+        return;
+    }
     let words = 4;
     let round = |threads: usize| {
         let start = Instant::now();
@@ -162,6 +178,12 @@ fn many(name: &str, model: &Model, sessions: usize) {
     println!("  words a second, 1 thread, 2       {one:>6.0}, {two:.0}");
     println!("  scaling from 1 thread to 2        {:>6.2}", two / one);
     println!("  bytes a session                   {bytes:>6}");
+}
+
+/// Whether the name is among the arguments, at least in part, or they name nothing.
+fn wanted(name: &str) -> bool {
+    let mut filters = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).peekable();
+    filters.peek().is_none() || filters.any(|filter| name.contains(&filter))
 }
 
 fn main() {

@@ -20,11 +20,6 @@ enum Place {
 }
 
 impl Bytes {
-    /// Bytes that are part of the program.
-    pub fn from_static(bytes: &'static [u8]) -> Self {
-        Self(Arc::new(Place::Static(bytes)))
-    }
-
     /// Maps a file. It must not be changed in place while it is mapped: tapir's own writers write aside and rename.
     #[cfg(feature = "store")]
     #[allow(unsafe_code)]
@@ -33,7 +28,7 @@ impl Bytes {
         let file = std::fs::File::open(path).map_err(error)?;
         let data = file.metadata().map_err(error)?;
         if data.is_dir() {
-            return Err(crate::Error::invalid(path.display(), "is a directory, expected a file"));
+            return Err(crate::Error::invalid(path.display(), "is a directory; expected a file"));
         }
         if data.len() == 0 {
             return Ok(Self::from(Vec::new())); // an empty file cannot be mapped
@@ -48,6 +43,12 @@ impl Bytes {
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Place::Owned(bytes)))
+    }
+}
+
+impl From<&'static [u8]> for Bytes {
+    fn from(bytes: &'static [u8]) -> Self {
+        Self(Arc::new(Place::Static(bytes)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Result, Tokenizer};
 
 /// The version of the model format that this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -33,6 +33,9 @@ pub struct Config {
     /// How labels make spans.
     #[serde(default)]
     pub scheme: Scheme,
+    /// How the task's corpus splits text into words.
+    #[serde(default)]
+    pub tokenizer: Tokenizer,
     /// Look-ahead d: the label of word t is given at step t + d.
     #[serde(default)]
     pub delay: usize,

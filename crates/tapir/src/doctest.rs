@@ -10,6 +10,7 @@ pub fn parts() -> Parts {
         version: crate::FORMAT_VERSION,
         task: "doctest".to_owned(),
         scheme: Scheme::Iob,
+        tokenizer: crate::Tokenizer::default(),
         delay: 0,
         threshold: 0.5,
         max_length: 200,

@@ -68,6 +68,7 @@ pub fn import(
         version: crate::FORMAT_VERSION,
         task: options.task.clone(),
         scheme: options.scheme,
+        tokenizer: crate::Tokenizer::default(),
         delay: options.delay,
         threshold: options.threshold,
         max_length: 200,

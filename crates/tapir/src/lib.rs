@@ -24,17 +24,21 @@ mod config;
 #[doc(hidden)]
 pub mod doctest;
 mod edit;
+#[cfg(feature = "embedded")]
+mod embedded;
 mod error;
 mod import;
 pub mod kernels;
 mod labels;
 mod model;
 mod parts;
+pub mod protocol;
 mod session;
 #[cfg(feature = "store")]
 mod store;
 mod tape;
 mod tensors;
+mod tokenizer;
 pub mod vectors;
 mod vocabulary;
 
@@ -50,5 +54,6 @@ pub use model::Model;
 pub use parts::Parts;
 pub use session::{FinalPass, Finish, LONGEST_WORD, Mode, Session};
 pub use tensors::{Precision, TensorWriter};
+pub use tokenizer::Tokenizer;
 pub use vectors::WordVectors;
 pub use vocabulary::Vocabulary;

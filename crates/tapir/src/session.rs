@@ -4,7 +4,7 @@
 //! cutting tapes. Only a revision changes rows that are already there (the logits); it first notes what it overwrites.
 //! All other memory is a function of rows on the tapes and is made again, to the same bits.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,8 @@ pub struct Session {
     revisions: VecDeque<Overwritten>,
     /// Buffers of forgotten revisions, used again.
     spare: Vec<Vec<f32>>,
+    /// Reviser outputs by input, where they are kept.
+    kept: Option<HashMap<Vec<u32>, Vec<f32>>>,
     /// Words cannot be taken back beyond this step.
     floor: usize,
     /// Digest of the ids that the token tape has forgotten.
@@ -130,6 +132,7 @@ impl Session {
             labels: Tape::new(1),
             revisions: VecDeque::new(),
             spare: Vec::new(),
+            kept: None,
             floor: 0,
             forgotten: 0,
             finished: false,
@@ -189,6 +192,25 @@ impl Session {
         self.mode = mode;
         self.reset();
         Ok(self)
+    }
+
+    /// Keeps every output of the reviser, so that reading the same words again, after a reset or with another threshold,
+    /// does not compute it twice. For sweeps over one sentence: the memory grows with every new input.
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// let mut session = model.session().keep_revisions();
+    /// for threshold in [0.0, 0.5, 1.0] {
+    ///     session.set_threshold(threshold);
+    ///     session.reset();
+    ///     session.update(["play", "some", "jazz"])?;
+    /// }
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    #[must_use]
+    pub fn keep_revisions(mut self) -> Self {
+        self.kept = Some(HashMap::new());
+        self
     }
 
     /// Changes the threshold from the next word on.
@@ -410,7 +432,9 @@ impl Session {
             .chain(&self.spare)
             .map(|l| l.capacity() * size_of::<f32>());
         let lists = self.before.capacity() * size_of::<u16>() + self.hypothesis.capacity() * size_of::<u32>();
-        size_of::<Self>() + tapes + small + old.sum::<usize>() + lists
+        let kept = self.kept.iter().flatten();
+        let kept = kept.map(|(ids, logits)| size_of_val(ids.as_slice()) + size_of_val(logits.as_slice()));
+        size_of::<Self>() + tapes + small + old.sum::<usize>() + lists + kept.sum::<usize>()
     }
 
     fn delay(&self) -> usize {
@@ -530,7 +554,18 @@ impl Session {
         let Some(reviser) = self.model.reviser() else { return };
         let (t, width) = (self.tokens.len(), self.model.labels().len());
         let start = t.saturating_sub(self.window);
-        reviser.run(self.tokens.rows(start..t), scratch);
+        let input = self.tokens.rows(start..t);
+        match &mut self.kept {
+            None => reviser.run(input, scratch),
+            Some(kept) => {
+                if let Some(logits) = kept.get(input) {
+                    scratch.logits.clone_from(logits);
+                } else {
+                    reviser.run(input, scratch);
+                    kept.insert(input.to_vec(), scratch.logits[..input.len() * width].to_vec());
+                }
+            }
+        }
         // The first d outputs of a delayed reviser belong to no word of its input; where the window has moved on they
         // would overwrite labels of words that have left it.
         let skip = if start == 0 { 0 } else { self.delay() };

@@ -53,8 +53,8 @@ impl WordVectors {
     /// Opens a file by mapping it into memory.
     ///
     /// ```
-    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
-    /// let vectors = tapir::WordVectors::open("assets/en_300d.tapirvec")?;
+    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec");
+    /// let vectors = tapir::WordVectors::open(path)?;
     /// let row = vectors.row("Play").expect("a word with a vector");
     /// let mut vector = vec![0.0; vectors.dim()];
     /// vectors.read(row, &mut vector);
@@ -68,7 +68,8 @@ impl WordVectors {
     }
 
     /// Reads the content of such a file; `name` is what errors call it.
-    pub fn from_bytes(bytes: Bytes, name: &str) -> Result<Self> {
+    pub fn from_bytes(bytes: impl Into<Bytes>, name: &str) -> Result<Self> {
+        let bytes = bytes.into();
         let invalid = |reason: String| Error::invalid(name, reason);
         let all = &*bytes;
         let (header, metadata) = SafeTensors::read_metadata(all)

@@ -1,4 +1,5 @@
 //! No allocation per word once a session is warm.
+#![allow(clippy::unwrap_used)]
 #![allow(unsafe_code)] // a counting allocator cannot be written without
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,4 +1,5 @@
 //! What must hold for every model and every sequence of operations.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 
@@ -143,6 +144,23 @@ proptest! {
     }
 
     /// The last revision gives what the reviser says of the whole sentence, and its edits are told.
+    #[test]
+    fn kept_revisions_change_nothing(
+        parts in parts(),
+        words in prop::collection::vec(0..20usize, 1..30),
+        thresholds in prop::collection::vec(0.0..1.0f32, 1..5),
+    ) {
+        let model = Model::from_parts(parts).unwrap();
+        let mut kept = model.session().keep_revisions();
+        for threshold in thresholds {
+            kept.set_threshold(threshold);
+            kept.reset();
+            kept = fresh(kept, &words);
+            let mut plain = fresh(model.session().threshold(threshold), &words);
+            assert_same(&mut kept, &mut plain)?;
+        }
+    }
+
     #[test]
     fn finish_ends_with_the_reviser(parts in parts(), words in prop::collection::vec(0..20usize, 0..20)) {
         let model = parts.load().unwrap();

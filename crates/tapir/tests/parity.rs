@@ -1,6 +1,7 @@
 //! The engine against outputs recorded from the authors' implementation, through the public interface, word by word.
 //!
 //! Reads every model in the folder that `TAPIR_PARITY_DIR` names, or the copies in `tests/parity`.
+#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 

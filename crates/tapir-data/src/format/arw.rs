@@ -38,22 +38,18 @@ impl Parse for Conll {
     }
 }
 
+/// The first utterance decides: four columns, of which the first counts from 1.
 pub(super) fn looks_like_conll(lines: &[&str]) -> bool {
+    let words = lines.iter().filter(|line| !line.starts_with('#')).skip_while(|line| line.is_empty());
     let mut number = 0;
-    let mut any = false;
-    for line in lines.iter().filter(|line| !line.starts_with('#')) {
-        if line.trim().is_empty() {
-            number = 0;
-            continue;
-        }
+    for line in words.take_while(|line| !line.is_empty()) {
         number += 1;
         let columns: Vec<&str> = line.split('\t').collect();
         if columns.len() != 4 || columns[0].parse() != Ok(number) {
             return false;
         }
-        any = true;
     }
-    any
+    number > 0
 }
 
 /// A sentence in the CoNLL layout, its intent unknown.
@@ -196,18 +192,15 @@ fn split_at_spaces(utterance: &str) -> Tokenization {
     tokenization
 }
 
+/// The first line decides: slots in its second column, and tokens in its fifth if it has one.
 pub(super) fn looks_like_tsv(lines: &[&str]) -> bool {
-    let mut any = false;
-    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let spans = matches!(columns.len(), 4 | 5) && parse_slots(columns[1]).is_ok();
-        let tokens = columns.get(4).is_some_and(|json| json.starts_with("{\"tokenizations\""));
-        if !spans || columns.len() == 5 && !tokens {
-            return false;
-        }
-        any = true;
+    let columns: Vec<&str> =
+        lines.iter().find(|line| !line.is_empty()).map_or(Vec::new(), |line| line.split('\t').collect());
+    match columns[..] {
+        [_, slots, _, _] => parse_slots(slots).is_ok(),
+        [_, slots, _, _, tokens] => parse_slots(slots).is_ok() && tokens.starts_with("{\"tokenizations\""),
+        _ => false,
     }
-    any
 }
 
 /// A sentence in the TSV layout, its intent and locale unknown. Only well-formed IOB labels are spans.

@@ -65,3 +65,20 @@ impl<P: Parse> Iterator for Blocks<P> {
 fn is_blank(line: &str) -> bool {
     line.bytes().all(|byte| byte == b' ' || byte == b'\t')
 }
+
+/// A line's first column and what follows it, if anything does.
+pub(super) fn first_column(line: &str, separator: u8) -> (&str, Option<&str>) {
+    // Columns are short: looking at each byte is quicker than a search made for long text.
+    match line.bytes().position(|byte| byte == separator) {
+        Some(at) => (&line[..at], Some(&line[at + 1..])),
+        None => (line, None),
+    }
+}
+
+/// A line's last column and what precedes it, if anything does.
+pub(super) fn last_column(line: &str, separator: u8) -> (Option<&str>, &str) {
+    match line.bytes().rposition(|byte| byte == separator) {
+        Some(at) => (Some(&line[..at]), &line[at + 1..]),
+        None => (None, line),
+    }
+}

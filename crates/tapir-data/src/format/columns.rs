@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Sample,
-    blocks::{Blocks, Parse},
+    blocks::{Blocks, Parse, first_column, last_column},
     writable,
 };
 use crate::{Error, Result, Sentence, lines::Lines};
@@ -102,39 +102,58 @@ impl Parse for Parser {
         if line.starts_with("-DOCSTART-") {
             return Ok(());
         }
-        let (word, label) = if memchr::memchr(b'\t', line.as_bytes()).is_some() {
-            self.pick(line, line.split('\t'))?
-        } else {
-            self.pick(line, line.split(' ').filter(|column| !column.is_empty()))?
-        };
-        sentence.push(word, label);
-        Ok(())
-    }
-}
-
-impl Parser {
-    fn pick<'a>(
-        &self,
-        line: &str,
-        columns: impl DoubleEndedIterator<Item = &'a str> + Clone,
-    ) -> Result<(&'a str, &'a str), String> {
-        let at = |place| match place {
-            Place::FromStart(number) => columns.clone().nth(number),
-            Place::FromEnd(number) => columns.clone().nth_back(number),
-        };
-        let (Some(word), Some(label)) = (at(self.word), at(self.label)) else {
-            return Err(self.too_few(columns.count(), line));
+        let has_tab = line.as_bytes().contains(&b'\t');
+        let (line, separator) = if has_tab { (line, b'\t') } else { (line.trim_matches(' '), b' ') };
+        let (Some(word), Some(label)) =
+            (self.word.column(line, separator), self.label.column(line, separator))
+        else {
+            return Err(self.too_few(line));
         };
         if word.is_empty() || label.is_empty() {
             return Err(format!("empty word or label in {line:?}; expected a word and a label"));
         }
         if std::ptr::eq(word, label) {
-            return Err(self.too_few(1, line));
+            return Err(self.too_few(line));
         }
-        Ok((word, label))
+        sentence.push(word, label);
+        Ok(())
     }
+}
 
-    fn too_few(&self, found: usize, line: &str) -> String {
+impl Place {
+    /// The column of a line in this place. Several spaces count as one separator, several tabs do not.
+    fn column(self, line: &str, separator: u8) -> Option<&str> {
+        let mut rest = line;
+        match self {
+            Self::FromStart(number) => {
+                for _ in 0..number {
+                    rest = first_column(rest, separator).1?;
+                    if separator == b' ' {
+                        rest = rest.trim_start_matches(' ');
+                    }
+                }
+                Some(first_column(rest, separator).0)
+            }
+            Self::FromEnd(number) => {
+                for _ in 0..number {
+                    rest = last_column(rest, separator).0?;
+                    if separator == b' ' {
+                        rest = rest.trim_end_matches(' ');
+                    }
+                }
+                Some(last_column(rest, separator).1)
+            }
+        }
+    }
+}
+
+impl Parser {
+    fn too_few(&self, line: &str) -> String {
+        let found = if line.contains('\t') {
+            line.split('\t').count()
+        } else {
+            line.split(' ').filter(|column| !column.is_empty()).count()
+        };
         let needed = [self.word, self.label].map(|place| match place {
             Place::FromStart(number) | Place::FromEnd(number) => number + 1,
         });

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    blocks::{Blocks, Parse},
+    blocks::{Blocks, Parse, first_column},
     writable,
 };
 use crate::{Result, Sentence, lines::Lines};
@@ -58,15 +58,23 @@ fn id(text: &str) -> Option<Id> {
     (number(word) && number(empty)).then_some(Id::Empty)
 }
 
+/// Number, form, universal and other tag of a line that has ten columns.
+fn columns(line: &str) -> Option<[&str; 4]> {
+    let (number, rest) = first_column(line, b'\t');
+    let (word, rest) = first_column(rest?, b'\t');
+    let (_lemma, rest) = first_column(rest?, b'\t');
+    let (upos, rest) = first_column(rest?, b'\t');
+    let (xpos, rest) = first_column(rest?, b'\t');
+    let others = 1 + memchr::memchr_iter(b'\t', rest?.as_bytes()).count();
+    (others == 5).then_some([number, word, upos, xpos])
+}
+
 impl Parse for Conllu {
     fn parse(&self, line: &str, sentence: &mut Sentence) -> Result<(), String> {
         if line.starts_with('#') {
             return Ok(());
         }
-        let mut columns = line.splitn(6, '\t');
-        let fields = [0; 5].map(|_| columns.next());
-        let tabs = columns.next().map_or(0, |rest| 5 + memchr::memchr_iter(b'\t', rest.as_bytes()).count());
-        let ([Some(number), Some(word), _, Some(upos), Some(xpos)], 9) = (fields, tabs) else {
+        let Some([number, word, upos, xpos]) = columns(line) else {
             let found = line.split('\t').count();
             return Err(format!(
                 "{found} column(s) in {line:?}; expected the 10 of CoNLL-U, separated by tabs"
@@ -89,12 +97,10 @@ impl Parse for Conllu {
     }
 }
 
+/// The first word decides: a mistake further down should be an error, not another format.
 pub(super) fn looks_like(lines: &[&str]) -> bool {
-    let mut words = lines.iter().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
-    words.peek().is_some()
-        && words.all(|line| {
-            line.split('\t').count() == 10 && line.split('\t').next().is_some_and(|first| id(first).is_some())
-        })
+    let first = lines.iter().find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.and_then(|line| columns(line)).is_some_and(|[number, ..]| id(number).is_some())
 }
 
 /// A sentence as numbered words with nothing but their tag.

@@ -251,19 +251,44 @@ pub struct Writer {
     sentences: u64,
     text: String,
     labels: String,
+    /// Dropped last: takes away the directory that was made, if it stayed empty.
+    _folder: Option<MadeFolder>,
+}
+
+/// A new directory, which goes again unless something is put into it.
+struct MadeFolder(PathBuf);
+
+impl Drop for MadeFolder {
+    fn drop(&mut self) {
+        // It fails where the directory is in use: then it should stay.
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 impl Writer {
     /// Starts to write `path`; an existing one is an error unless `force`.
     pub fn create(path: &Path, format: Format, options: &Options, force: bool) -> Result<Self> {
+        let mut folder = None;
         let (out, labels_out) = if format == Format::SeqInOut {
-            fs::create_dir_all(path).map_err(|error| Error::io(path, error))?;
+            if !path.exists() {
+                fs::create_dir_all(path).map_err(|error| Error::io(path, error))?;
+                folder = Some(MadeFolder(path.into()));
+            }
             (Aside::create(&path.join("seq.in"), force)?, Some(Aside::create(&path.join("seq.out"), force)?))
         } else {
             (Aside::create(path, force)?, None)
         };
         let (text, labels) = (String::new(), String::new());
-        Ok(Self { format, conllu: options.conllu, out, labels_out, sentences: 0, text, labels })
+        Ok(Self {
+            format,
+            conllu: options.conllu,
+            out,
+            labels_out,
+            sentences: 0,
+            text,
+            labels,
+            _folder: folder,
+        })
     }
 
     /// Writes one sentence, or says why the format cannot hold it and writes nothing.

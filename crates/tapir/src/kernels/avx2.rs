@@ -48,8 +48,9 @@ impl Simd for Avx2 {
     type I32 = [__m256i; 2];
     type Pairs = [__m256i; 2];
 
-    // 16 registers: up to 12 sums of eight lanes, and what is multiplied.
-    const PANELS: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
+    // 16 registers: up to 12 sums of eight lanes, and what is multiplied. Three rows times two panels of f32 would
+    // spill.
+    const PANELS: [usize; MOST_ROWS] = [4, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0];
     const PANELS_INT8: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
 
     #[inline(always)]

@@ -110,25 +110,32 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
         while from < lines {
             let end = lines.min(from + BLOCK);
             let mut exact = [[s.zero_i32(); P]; R];
-            for line in from..end {
-                if R > 1 && line % CHUNK == 0 {
+            let mut line = from;
+            while line < end {
+                // One row reads several panels at once, which keeps memory busy by itself.
+                if R > 1 {
                     ahead.look::<S, P>(s);
                 }
-                for pair in 0..PAIRS {
-                    // SAFETY: line < lines, p < P and r < R; the slices above are P * lines cache lines, which
-                    // hold two rows of 32 bytes, and R * lines * 2 pairs long.
-                    unsafe {
-                        let mut w = [s.splat_pair(x); P];
-                        for p in 0..P {
-                            w[p] = s.load_pairs(weights.add(p * lines + line).cast::<i8>().add(pair * 32));
-                        }
-                        for r in 0..R {
-                            let x = s.splat_pair(x.add((line * PAIRS + pair) * R + r));
+                let next = end.min(line + CHUNK);
+                while line < next {
+                    for pair in 0..PAIRS {
+                        // SAFETY: line < lines, p < P and r < R; the slices above are P * lines cache lines,
+                        // which hold two rows of 32 bytes, and R * lines * 2 pairs long.
+                        unsafe {
+                            let mut w = [s.splat_pair(x); P];
                             for p in 0..P {
-                                exact[r][p] = s.dot_pairs(exact[r][p], w[p], x);
+                                w[p] =
+                                    s.load_pairs(weights.add(p * lines + line).cast::<i8>().add(pair * 32));
+                            }
+                            for r in 0..R {
+                                let x = s.splat_pair(x.add((line * PAIRS + pair) * R + r));
+                                for p in 0..P {
+                                    exact[r][p] = s.dot_pairs(exact[r][p], w[p], x);
+                                }
                             }
                         }
                     }
+                    line += 1;
                 }
             }
             for r in 0..R {

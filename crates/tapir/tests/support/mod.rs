@@ -42,6 +42,7 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                     version: FORMAT_VERSION,
                     task: "random".into(),
                     scheme: Scheme::Iob,
+                    tokenizer: tapir::Tokenizer::default(),
                     delay,
                     threshold: tau,
                     max_length: 24,

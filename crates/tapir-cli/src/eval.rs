@@ -1,0 +1,91 @@
+//! `tapir eval`: scores, incremental metrics and actions of a model.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use tapir::Mode;
+use tapir_eval::{Evaluation, Record, Setting, write_aside};
+
+use crate::measure::{Output, Subject, heading, progress};
+
+/// Measure a model word by word: scores, edit overhead, correction time, relative correctness, actions, cost
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tapir eval runs/snips snips
+  tapir eval runs/snips snips --threshold 0.3 --reference -o results/snips-trf.json
+  tapir eval runs/mine my-task.toml --split valid --json")]
+pub(crate) struct Eval {
+    #[command(flatten)]
+    subject: Subject,
+    /// The threshold of the policy, 0 (revise at every word) to 1 (never) [default: the model's]
+    #[arg(long, value_parser = threshold)]
+    threshold: Option<f32>,
+    /// Measure the reference too: the reviser run anew at every word
+    #[arg(long)]
+    reference: bool,
+    /// Show precision, recall and F1 of every label
+    #[arg(long)]
+    by_label: bool,
+    /// Write every output, action and policy value to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn threshold(text: &str) -> Result<f32, String> {
+    let value = text.parse::<f32>().ok().filter(|value| (0.0..=1.0).contains(value));
+    value.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+impl Eval {
+    pub(crate) fn run(self) -> Result<()> {
+        let (model, dataset) = self.subject.open()?;
+        let since = Instant::now();
+        let mut setting = Setting::of(&model);
+        if let Some(threshold) = self.threshold {
+            setting = setting.threshold(threshold);
+        }
+        let measure = |setting: Setting, what: &'static str| -> Result<(Record, Evaluation)> {
+            let bar = progress(what, dataset.examples.len());
+            let record = Record::make(&model, &dataset, setting, || bar.inc(1))?;
+            bar.finish_and_clear();
+            let evaluation = Evaluation::of(&model, &dataset, &record);
+            Ok((record, evaluation))
+        };
+        let mut results = self.subject.results(&model, &dataset);
+        let (record, evaluation) = measure(setting, "evaluating")?;
+        results.evaluation = Some(evaluation);
+        if self.reference {
+            results.reference = Some(measure(setting.mode(Mode::Restart), "reference")?.1);
+        }
+        if let Some(path) = &self.record {
+            let json = serde_json::json!({ "dataset": dataset, "record": record });
+            write_aside(path, json.to_string().as_bytes())?;
+        }
+        self.output.finish(&mut results, since, |results| {
+            let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];
+            let both = [
+                ("model", &results.evaluation),
+                ("reference: the reviser at every word", &results.reference),
+            ];
+            for (name, evaluation) in both {
+                let Some(evaluation) = evaluation else { continue };
+                let tau = match evaluation.setting.mode {
+                    Mode::TwoPass => format!(", threshold {:.2}", evaluation.setting.threshold),
+                    _ => String::new(),
+                };
+                let score = 100.0 * evaluation.headline();
+                blocks.push(format!("{name}{tau}\n{} {score:.2}\n", evaluation.headline_name()));
+                blocks.push(evaluation.incremental_table().to_text());
+                blocks.push(evaluation.measure_table().to_text());
+                if self.by_label {
+                    blocks.push(evaluation.score_table().to_text());
+                }
+            }
+            blocks
+        })
+    }
+}

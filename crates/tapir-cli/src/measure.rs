@@ -1,0 +1,160 @@
+//! What the measuring commands share: a model, the sentences to run it on, progress, and where results go.
+
+use std::io::{IsTerminal, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use tapir::Model;
+use tapir_data::{Split, Task};
+use tapir_eval::{Dataset, ModelInfo, Results};
+
+/// Which model, and on what
+#[derive(Args)]
+pub(crate) struct Subject {
+    /// The model directory
+    pub(crate) model: PathBuf,
+    /// A task that ships (snips, arw, movie, ner, chunk, pos, ewt) or the path of a task file
+    pub(crate) task: String,
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// Which sentences of a task
+#[derive(Args)]
+pub(crate) struct Part {
+    /// The split: train, valid or test [default: test]
+    #[arg(long, value_parser = split)]
+    pub(crate) split: Option<Split>,
+    /// The folder that holds the corpus [default: data/<task>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Take only the first N sentences of the split
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Where results go
+#[derive(Args)]
+pub(crate) struct Output {
+    /// Write the results to a file that `tapir report` reads
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn split(text: &str) -> Result<Split, String> {
+    Split::ALL
+        .into_iter()
+        .find(|split| split.name() == text)
+        .ok_or_else(|| "expected train, valid or test".to_owned())
+}
+
+impl Subject {
+    pub(crate) fn open(&self) -> Result<(Model, Dataset)> {
+        self.part.open(&self.model, &self.task)
+    }
+
+    pub(crate) fn results(&self, model: &Model, dataset: &Dataset) -> Results {
+        results(&self.model, model, dataset)
+    }
+}
+
+impl Part {
+    pub(crate) fn open(&self, model: &Path, task: &str) -> Result<(Model, Dataset)> {
+        let model = Model::open(model)?;
+        let task = Task::open(task)?;
+        let corpus = task.load(self.data.as_deref())?;
+        let mut dataset = Dataset::new(&model, &task, &corpus, self.split.unwrap_or(Split::Test))?;
+        if let Some(limit) = self.limit {
+            dataset.truncate(limit)?;
+        }
+        if !dataset.unknown_labels().is_empty() {
+            eprintln!(
+                "note: {} label(s) of the split never occur in training, such as `{}`; they count as wrong",
+                dataset.unknown_labels().len(),
+                dataset.unknown_labels()[0]
+            );
+        }
+        Ok((model, dataset))
+    }
+}
+
+pub(crate) fn results(folder: &Path, model: &Model, dataset: &Dataset) -> Results {
+    Results::new(dataset, ModelInfo::of(model, folder), commit())
+}
+
+impl Output {
+    /// Notes the time, writes the file, and prints JSON if that was asked for; otherwise blocks of text.
+    pub(crate) fn finish(
+        &self,
+        results: &mut Results,
+        since: Instant,
+        blocks: impl FnOnce(&Results) -> Vec<String>,
+    ) -> Result<()> {
+        results.seconds = since.elapsed().as_secs_f64();
+        if let Some(path) = &self.output {
+            results.save(path)?;
+        }
+        let text = if self.json {
+            serde_json::to_string_pretty(results)? + "\n"
+        } else {
+            blocks(results).join("\n")
+        };
+        print(&text)
+    }
+}
+
+/// Prints; a reader that has seen enough, such as `head`, is no fault.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// A bar on standard error, where that is a terminal.
+pub(crate) fn progress(what: &'static str, count: usize) -> ProgressBar {
+    let bar = ProgressBar::new(count as u64).with_message(what);
+    let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len}  {per_sec}  {eta} left");
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// The commit of the folder that the command runs in, if git knows it.
+fn commit() -> Option<String> {
+    let output =
+        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=10"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// What the results are about, in a line.
+pub(crate) fn heading(results: &Results, sentences: usize, words: usize) -> String {
+    let title = results.model.title();
+    let (name, task, split) = (&results.model.name, &results.task, &results.split);
+    format!(
+        "{title} ({name}) on {task} {split}: {sentences} sentences, {words} words, {:.1} s\n",
+        results.seconds
+    )
+}
+
+/// Columns of the terminal; `COLUMNS` where there is none, or plenty.
+pub(crate) fn width() -> usize {
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    terminal.or_else(asked).unwrap_or(200)
+}
+
+/// May the output be coloured?
+pub(crate) fn colour() -> bool {
+    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

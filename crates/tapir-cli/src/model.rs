@@ -1,0 +1,40 @@
+//! Which model a command runs, and how: flags that several commands share.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use tapir::{Model, Session};
+
+/// Which model to run, and how eagerly it revises.
+#[derive(clap::Args)]
+pub(crate) struct Choice {
+    /// The model directory; without it, the model that ships with the program
+    #[arg(long)]
+    model: Option<PathBuf>,
+    /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's own]
+    #[arg(long, value_parser = threshold)]
+    threshold: Option<f32>,
+}
+
+impl Choice {
+    pub(crate) fn open(&self) -> Result<Model> {
+        Ok(match &self.model {
+            Some(dir) => Model::open(dir)?,
+            None => Model::embedded()?,
+        })
+    }
+
+    pub(crate) fn session(&self, model: &Model) -> Session {
+        match self.threshold {
+            Some(threshold) => model.session().threshold(threshold),
+            None => model.session(),
+        }
+    }
+}
+
+fn threshold(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
+}

@@ -1,0 +1,70 @@
+//! `tapir stream`: messages in, answers out, a line each.
+
+use std::io::{BufRead, Read, Write};
+
+use anyhow::{Context, Result};
+use tapir::protocol::Streams;
+
+/// Longer messages are answered with an error.
+const LONGEST_MESSAGE: u64 = 1 << 20;
+
+/// Answer a recogniser: JSON Lines in, JSON Lines out, flushed after every line
+///
+/// Messages: {"push": "word"}, {"update": ["whole", "hypothesis"]}, {"revoke": 1}, {"finish": true}, {"reset": true},
+/// {"threshold": 0.3}, {"close": true}; each may name its session: {"session": "a", "push": "word"}.
+/// What is wrong is said in the answer: {"error": "..."}. docs/protocol.md describes every message.
+///
+/// Example:
+///   printf '{"push": "play"}\n{"push": "jazz"}\n{"finish": true}\n' | tapir stream
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Stream {
+    #[command(flatten)]
+    model: crate::model::Choice,
+    /// The most sessions at once
+    #[arg(long, default_value_t = 10_000)]
+    sessions: usize,
+}
+
+impl Stream {
+    pub(crate) fn run(self) -> Result<()> {
+        let model = self.model.open()?;
+        let limit = self.sessions;
+        let mut streams = Streams::new(limit, move || self.model.session(&model));
+        let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read =
+                (&mut input).take(LONGEST_MESSAGE).read_until(b'\n', &mut line).context("standard input")?;
+            if read == 0 {
+                return Ok(());
+            }
+            if read as u64 == LONGEST_MESSAGE && !line.ends_with(b"\n") {
+                skip_line(&mut input)?;
+                line = b"a message longer than a megabyte".to_vec();
+            }
+            let text = String::from_utf8_lossy(&line);
+            if text.trim().is_empty() {
+                continue;
+            }
+            let answer = streams.answer(text.trim());
+            serde_json::to_writer(&mut output, &answer)?;
+            output.write_all(b"\n")?;
+            output.flush()?;
+        }
+    }
+}
+
+/// Passes over the rest of a line, without keeping it.
+fn skip_line(input: &mut impl BufRead) -> Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(buffer.len(), |end| end + 1);
+        input.consume(length);
+        if end.is_some() || length == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The threshold that is best under a user's constraint, chosen on validation.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tapir_data::Aside;
+
+use crate::table::tau;
+use crate::{Error, Evaluation, Result, Sweep};
+
+/// What a threshold must satisfy, written `within=0.5,revisions=0.1,overhead=0.05` (any of them).
+///
+/// With `within`, the score is safe and the steadiest output wins: least edit overhead, then fewest revisions. Without it
+/// the limits are safe and the best score wins.
+///
+/// ```
+/// let constraint: tapir_eval::Constraint = "within=0.5".parse()?;
+/// assert_eq!(constraint.within, Some(0.5));
+/// # Ok::<(), tapir_eval::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// The score is at most so many points (of 100) below that of the reviser at every word (τ = 0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// At most this share of words triggers a revision: 0.1 is one in ten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<f64>,
+    /// The mean edit overhead is at most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<f64>,
+}
+
+impl FromStr for Constraint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut constraint = Self::default();
+        for part in text.split(',') {
+            let bad = |reason: &str| {
+                Error::Constraint(format!(
+                    "`{part}` {reason}; expected within=POINTS, revisions=SHARE or overhead=SHARE, \
+                     such as within=0.5 or revisions=0.1, joined by commas"
+                ))
+            };
+            let (name, value) = part.split_once('=').ok_or_else(|| bad("has no `=`"))?;
+            let value: f64 = value.trim().parse().map_err(|_| bad("has no number after `=`"))?;
+            let largest = if name.trim() == "within" { 100.0 } else { 1.0 };
+            if !(0.0..=largest).contains(&value) {
+                return Err(bad(&format!("is outside 0 to {largest}")));
+            }
+            match name.trim() {
+                "within" => constraint.within = Some(value),
+                "revisions" => constraint.revisions = Some(value),
+                "overhead" => constraint.overhead = Some(value),
+                _ => return Err(bad("is not a constraint")),
+            }
+        }
+        Ok(constraint)
+    }
+}
+
+/// A threshold and why it was chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The threshold τ.
+    pub threshold: f32,
+    /// What it had to satisfy.
+    pub constraint: Constraint,
+    /// Its score, in points of 100.
+    pub score: f64,
+    /// How far that is below the reviser at every word.
+    pub below: f64,
+    /// Its mean edit overhead.
+    pub edit_overhead: f64,
+    /// Its share of REVISE.
+    pub revisions: f64,
+}
+
+impl Constraint {
+    /// Chooses among the thresholds of a sweep, which must include 0.
+    pub fn choose(&self, sweep: &Sweep) -> Result<Choice> {
+        let reviser = sweep.evaluations.iter().find(|evaluation| evaluation.setting.threshold <= 0.0);
+        let best = reviser
+            .ok_or_else(|| Error::Constraint("the sweep lacks threshold 0, the reviser's score".to_owned()))?
+            .headline();
+        let choices: Vec<Choice> = sweep.evaluations.iter().map(|e| self.weigh(e, best)).collect();
+        let allowed = choices.iter().filter(|choice| self.allows(choice));
+        // Of equals the higher threshold wins: it revises less on other data, too.
+        let chosen = if self.within.is_some() {
+            allowed.min_by(|a, b| {
+                (a.edit_overhead.total_cmp(&b.edit_overhead))
+                    .then(a.revisions.total_cmp(&b.revisions))
+                    .then(b.threshold.total_cmp(&a.threshold))
+            })
+        } else {
+            allowed.min_by(|a, b| {
+                (b.score.total_cmp(&a.score))
+                    .then(a.edit_overhead.total_cmp(&b.edit_overhead))
+                    .then(b.threshold.total_cmp(&a.threshold))
+            })
+        };
+        chosen.cloned().ok_or_else(|| {
+            let list = choices.iter().map(|choice| {
+                format!(
+                    "  {}: {:.2} below the reviser, {:.3} revisions, {:.3} edit overhead",
+                    tau(choice.threshold),
+                    choice.below,
+                    choice.revisions,
+                    choice.edit_overhead
+                )
+            });
+            let list: Vec<String> = list.collect();
+            Error::Constraint(format!(
+                "no threshold satisfies the constraint; there are\n{}",
+                list.join("\n")
+            ))
+        })
+    }
+
+    fn weigh(&self, evaluation: &Evaluation, best: f64) -> Choice {
+        let score = evaluation.headline();
+        Choice {
+            threshold: evaluation.setting.threshold,
+            constraint: *self,
+            score: 100.0 * score,
+            below: 100.0 * (best - score),
+            edit_overhead: evaluation.incremental.edit_overhead.mean,
+            revisions: evaluation.actions.revise_share(),
+        }
+    }
+
+    fn allows(&self, choice: &Choice) -> bool {
+        let below = |limit: Option<f64>, value: f64| limit.is_none_or(|limit| value <= limit + 1e-9);
+        below(self.within, choice.below)
+            && below(self.revisions, choice.revisions)
+            && below(self.overhead, choice.edit_overhead)
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let side = if self.below < 0.0 { "above" } else { "below" };
+        write!(
+            f,
+            "threshold {:.2}: {:.2} points {side} the reviser at every word, edit overhead {:.3}, {:.3} of the words revised",
+            self.threshold,
+            self.below.abs(),
+            self.edit_overhead,
+            self.revisions
+        )
+    }
+}
+
+impl Choice {
+    /// Makes the threshold the default of the model in `folder`, and notes in its configuration why.
+    ///
+    /// Only `config.json` is written: aside, then renamed, so that the model is whole at any time.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join("config.json");
+        let text = fs::read_to_string(&path).map_err(|error| tapir::Error::io(&path, error))?;
+        let mut config = tapir::Config::from_json(&text, &path.display().to_string())?;
+        config.threshold = self.threshold;
+        let why = serde_json::to_value(self).map_err(|error| Error::results(&path, error))?;
+        config.provenance.insert("threshold".to_owned(), why);
+        let mut file = Aside::create(&path, true)?;
+        file.write_all(config.to_json().as_bytes()).map_err(|error| tapir::Error::io(&path, error))?;
+        Ok(file.commit()?)
+    }
+}

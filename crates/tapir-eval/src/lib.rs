@@ -1,0 +1,62 @@
+//! Evaluate incremental sequence labelling as the TAPIR paper does, and show it.
+//!
+//! Data flows one way: a [`Dataset`] is what a model is evaluated on, a [`Record`] is what the model did at each word, and
+//! every metric derives from that record.
+//!
+//! ```
+//! # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+//! use tapir_eval::{Dataset, Evaluation, Record, Setting};
+//! let sentence = tapir_data::Sentence::new(["play", "jazz"], ["O", "B-genre"]);
+//! let dataset = Dataset::of(&model, &[sentence])?;
+//! let record = Record::make(&model, &dataset, Setting::of(&model).threshold(1.0), || ())?;
+//! let evaluation = Evaluation::of(&model, &dataset, &record);
+//! assert_eq!(evaluation.incremental.edit_overhead.mean, 0.0); // tau = 1 never revises
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod analysis;
+mod bench;
+mod choose;
+mod correction_time;
+mod dataset;
+mod edit_overhead;
+mod error;
+mod evaluation;
+mod f1;
+mod operations;
+mod outputs;
+mod paper;
+mod plot;
+mod record;
+mod relative_correctness;
+mod report;
+mod results;
+mod streaming;
+mod style;
+mod summary;
+mod sweep;
+mod table;
+mod tables;
+mod trace;
+
+pub use analysis::{Agreement, Analysis, Policy, Time};
+pub use bench::{Bench, System};
+pub use choose::{Choice, Constraint};
+pub use correction_time::{correction_time, correction_time_score};
+pub use dataset::{Dataset, Example};
+pub use edit_overhead::{edit_overhead, edit_overhead_ahead};
+pub use error::{Error, Result};
+pub use evaluation::{Actions, Ahead, Evaluation, Incremental};
+pub use f1::{Score, Scores};
+pub use operations::Operations;
+pub use outputs::Outputs;
+pub use paper::{Paper, Triple, paper};
+pub use record::{Record, Run, Setting};
+pub use relative_correctness::{relative_correctness, relative_correctness_ahead};
+pub use report::Report;
+pub use results::{ModelInfo, RESULTS_VERSION, Results, write_aside};
+pub use streaming::Streaming;
+pub use summary::{Percentiles, Summary};
+pub use sweep::{Sweep, sweep, thresholds};
+pub use table::Table;
+pub use trace::{Cell, Step, Trace};

@@ -1,0 +1,200 @@
+//! Messages of a stream: what a recogniser sends, what it is answered. JSON in, JSON out; see `docs/protocol.md`.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Label, Model, Result, Session, Span, Update};
+
+/// What a client asks: exactly one of the operations, and the session it is for.
+///
+/// ```
+/// let request: tapir::protocol::Request = serde_json::from_str(r#"{"push": "play"}"#).unwrap();
+/// assert_eq!(request.push.as_deref(), Some("play"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// Which session; none is a session, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Reads a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<String>,
+    /// Takes a whole new hypothesis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update: Option<Vec<String>>,
+    /// Takes back so many words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoke: Option<usize>,
+    /// Ends the utterance.
+    #[serde(skip_serializing_if = "is_false")]
+    pub finish: bool,
+    /// Starts a new utterance.
+    #[serde(skip_serializing_if = "is_false")]
+    pub reset: bool,
+    /// Forgets the session.
+    #[serde(skip_serializing_if = "is_false")]
+    pub close: bool,
+    /// Sets the threshold from the next word on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f32>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What a client is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// The session that was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What changed.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub update: Option<Update>,
+    /// After `finish`: every word's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<Label>>,
+    /// After `finish`: the labelled stretches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Vec<Span>>,
+    /// What was wrong; the session is as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The sessions of one connection, by name.
+pub struct Streams {
+    start: Box<dyn Fn() -> Session + Send>,
+    sessions: HashMap<Option<String>, Session>,
+    limit: usize,
+}
+
+impl Streams {
+    /// At most `limit` sessions at once, each begun by `start`.
+    pub fn new(limit: usize, start: impl Fn() -> Session + Send + 'static) -> Self {
+        Self { start: Box::new(start), sessions: HashMap::new(), limit }
+    }
+
+    /// Sessions of a model with its own settings.
+    ///
+    /// ```
+    /// # let model = tapir::doctest::parts().load()?;
+    /// let mut streams = tapir::protocol::Streams::of(&model);
+    /// let answer = streams.answer(r#"{"push": "play", "session": "a"}"#);
+    /// assert_eq!(answer.session.as_deref(), Some("a"));
+    /// assert!(streams.answer("{").error.is_some());
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn of(model: &Model) -> Self {
+        let model = model.clone();
+        Self::new(10_000, move || model.session())
+    }
+
+    /// Answers a line of JSON; whatever is wrong with it is said in the answer.
+    pub fn answer(&mut self, line: &str) -> Response {
+        match serde_json::from_str(line) {
+            Ok(request) => self.handle(request),
+            Err(error) => Response {
+                session: None,
+                update: None,
+                labels: None,
+                spans: None,
+                error: Some(format!(
+                    "not a message: {error}; expected one of {{\"push\": \"word\"}}, {{\"update\": [\"whole\", \
+                     \"hypothesis\"]}}, {{\"revoke\": 1}}, {{\"finish\": true}}, {{\"reset\": true}}"
+                )),
+            },
+        }
+    }
+
+    /// Answers a message.
+    pub fn handle(&mut self, request: Request) -> Response {
+        let name = request.session.clone();
+        let mut response = Response { session: name, update: None, labels: None, spans: None, error: None };
+        if let Err(error) = self.run(request, &mut response) {
+            response.error = Some(error.to_string());
+        }
+        response
+    }
+
+    fn run(&mut self, request: Request, response: &mut Response) -> Result<()> {
+        let Request { session: name, push, update, revoke, finish, reset, close, threshold } = request;
+        let given =
+            [push.is_some(), update.is_some(), revoke.is_some(), finish, reset, close, threshold.is_some()];
+        if given.iter().filter(|given| **given).count() != 1 {
+            let reason = "has none or several of push, update, revoke, finish, reset, close and threshold; expected one";
+            return Err(Error::invalid("the message", reason));
+        }
+        if close {
+            self.sessions.remove(&name);
+            return Ok(());
+        }
+        if !self.sessions.contains_key(&name) && self.sessions.len() >= self.limit {
+            let reason = format!("there are {} already; close one first", self.limit);
+            return Err(Error::invalid("a new session", reason));
+        }
+        let session = self.sessions.entry(name).or_insert_with(|| (self.start)());
+        if let Some(word) = push {
+            response.update = Some(session.push(&word)?);
+        } else if let Some(words) = update {
+            response.update = Some(session.update(words)?);
+        } else if let Some(words) = revoke {
+            response.update = Some(session.revoke(words)?);
+        } else if let Some(threshold) = threshold {
+            session.set_threshold(threshold);
+        } else if finish {
+            let end = session.finish()?;
+            response.update = Some(end.update);
+            response.labels = Some(end.labels);
+            response.spans = Some(session.spans());
+        } else {
+            session.reset();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams() -> Streams {
+        let model = crate::doctest::parts().load().unwrap();
+        Streams::new(2, move || model.session())
+    }
+
+    #[test]
+    fn messages_are_answered_in_json() {
+        let mut streams = streams();
+        let answer = serde_json::to_value(streams.answer(r#"{"push": "play"}"#)).unwrap();
+        assert_eq!((&answer["step"], &answer["edits"][0]["position"]), (&1.into(), &0.into()));
+        assert_eq!(answer.get("session"), None);
+        streams.answer(r#"{"update": ["play", "jazz"]}"#);
+        assert_eq!(streams.answer(r#"{"revoke": 1}"#).update.unwrap().length, 1);
+        let end = streams.answer(r#"{"finish": true}"#);
+        assert_eq!(end.labels.unwrap().len(), 1);
+        let text = serde_json::to_string(&streams.answer(r#"{"reset": true}"#)).unwrap();
+        assert_eq!(text, "{}");
+        let request = Request { push: Some("a".into()), ..Request::default() };
+        assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"push":"a"}"#);
+    }
+
+    #[test]
+    fn errors_are_answers() {
+        let mut streams = streams();
+        let mut error = |line: &str| streams.answer(line).error.unwrap_or_default();
+        assert!(error("{").contains("not a message"));
+        assert!(error(r#"{"pull": "x"}"#).contains("unknown field `pull`"));
+        assert!(error(r#"{"push": "x", "revoke": 1}"#).contains("expected one"));
+        assert!(error(r#"{"push": ""}"#).contains("empty word"));
+        assert!(error(r#"{"revoke": 1}"#).contains("cannot be taken back"));
+        assert_eq!(error(r#"{"push": "x", "session": "a"}"#), "");
+        assert!(error(r#"{"push": "x", "session": "b"}"#).contains("close one first"));
+        assert_eq!(error(r#"{"close": true, "session": "a"}"#), "");
+        assert_eq!(error(r#"{"push": "x", "session": "b"}"#), "");
+    }
+}
