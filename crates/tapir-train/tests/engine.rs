@@ -49,12 +49,12 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
     for (b, ids) in sentences.iter().enumerate() {
         let (session, values) = read(model.session().threshold(1.0), ids);
         let (restart, _) = read(model.session().mode(Mode::Restart).unwrap(), ids);
-        for t in 0..ids.len() {
+        for (t, value) in values.iter().enumerate() {
             let at = format!("{name}, sentence {b}, step {t}");
             let row = t * time.sentences + b;
             close(&first[row * labels..][..labels], session.step_logits(t).unwrap(), &at);
-            if let (Some(policy), Some(value)) = (&policy, values[t]) {
-                close(&[sigmoid(policy[row])], &[value], &format!("{at}, policy"));
+            if let (Some(policy), Some(value)) = (&policy, value) {
+                close(&[sigmoid(policy[row])], &[*value], &format!("{at}, policy"));
             }
             let row = b * whole.length + t;
             close(
