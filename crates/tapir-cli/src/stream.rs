@@ -16,6 +16,7 @@ const LONGEST_MESSAGE: u64 = 1 << 20;
 ///
 /// Example:
 ///   printf '{"push": "play"}\n{"push": "jazz"}\n{"finish": true}\n' | tapir stream
+#[allow(clippy::doc_link_with_quotes)] // JSON, not a link
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Stream {

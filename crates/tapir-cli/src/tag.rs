@@ -75,7 +75,7 @@ impl Tag {
         match self.text.as_deref() {
             Some("-") => lines(std::io::stdin().lock(), "standard input", &mut sentence)?,
             None if !std::io::stdin().is_terminal() => {
-                lines(std::io::stdin().lock(), "standard input", &mut sentence)?
+                lines(std::io::stdin().lock(), "standard input", &mut sentence)?;
             }
             None => {
                 bail!("nothing to label: give a text, a file, or - for standard input (tapir tag --help)")
