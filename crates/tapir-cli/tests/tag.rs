@@ -1,5 +1,6 @@
 //! `tapir tag` and `tapir stream` as a user runs them, on a tiny model with random weights.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::format_push_string)] // messages are built line by line
 
 use std::path::PathBuf;
 

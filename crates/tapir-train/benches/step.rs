@@ -46,8 +46,8 @@ fn main() {
 
 /// Operations a second of large products.
 fn peak(device: &Device) -> f64 {
-    let n = 1024;
-    let random = || Tensor::<2>::random([n, n], Distribution::Default, device);
+    let n: u16 = 1024;
+    let random = || Tensor::<2>::random([usize::from(n), usize::from(n)], Distribution::Default, device);
     let (a, b) = (random(), random());
     let mut best = f64::INFINITY;
     for _ in 0..10 {
@@ -56,7 +56,7 @@ fn peak(device: &Device) -> f64 {
         std::hint::black_box(product.into_data());
         best = best.min(start.elapsed().as_secs_f64());
     }
-    2.0 * (n as f64).powi(3) / best
+    2.0 * f64::from(n).powi(3) / best
 }
 
 /// Median seconds of one step, and the numbers in its matrices.
