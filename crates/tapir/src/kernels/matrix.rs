@@ -95,8 +95,8 @@ impl Matrix {
         }
     }
 
-    /// y[r] = W x[r] + bias for each of the rows; `x` is [rows, inputs], `y` [rows, outputs], and `bias`
-    /// [outputs] or empty for none.
+    /// `y[r] = W x[r] + bias` for each of the rows; `x` is `[rows, inputs]`, `y` `[rows, outputs]`, and `bias`
+    /// `[outputs]` or empty for none.
     pub fn apply(&self, x: &[f32], rows: usize, bias: &[f32], y: &mut [f32], scratch: &mut Scratch) {
         self.apply_with(isa(), x, rows, bias, y, scratch);
     }

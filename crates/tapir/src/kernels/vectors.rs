@@ -122,7 +122,7 @@ impl Kernel for Gates<'_> {
 }
 
 /// The gates of an LSTM, fused. `gates` is [4, n], before activation, in the order i, f, g, o:
-/// c' = sigmoid(f) c + sigmoid(i) tanh(g) and h = sigmoid(o) tanh(c'), each [n].
+/// c' = sigmoid(f) c + sigmoid(i) tanh(g) and h = sigmoid(o) tanh(c'), each `[n]`.
 pub fn gates(gates: &[f32], c_in: &[f32], c_out: &mut [f32], h: &mut [f32]) {
     assert_eq!(c_in.len(), c_out.len(), "c is [n]");
     c_out.copy_from_slice(c_in);
@@ -212,7 +212,7 @@ impl Kernel for Dot<'_> {
     }
 }
 
-/// The sum of a[i] b[i].
+/// The sum of `a[i] b[i]`.
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     dot_with(isa(), a, b)
 }
