@@ -29,7 +29,7 @@ pub(crate) struct Part {
     /// The split: train, valid or test [default: test]
     #[arg(long, value_parser = split)]
     pub(crate) split: Option<Split>,
-    /// The folder that holds the corpus [default: data/<task>]
+    /// The folder that holds the corpus [default: the folder of the task under data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Take only the first N sentences of the split

@@ -8,7 +8,7 @@ use crate::shard::forward;
 use crate::weights::values;
 use crate::{Batch, Dropout, Objective, Result, Weights};
 
-/// Logits [rows, labels] and policy logits [rows] of a batch under a model's weights, without dropout.
+/// Logits `[rows, labels]` and policy logits `[rows]` of a batch under a model's weights, without dropout.
 pub fn logits(parts: &Parts, objective: Objective, batch: &Batch) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
     let device = Device::flex();
     let Parts { config, labels, vocabulary, weights } = parts;
