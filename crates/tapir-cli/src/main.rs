@@ -12,6 +12,7 @@ mod info;
 mod measure;
 mod model;
 mod quantize;
+mod recipe;
 mod report;
 mod stream;
 mod sweep;

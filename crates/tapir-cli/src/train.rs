@@ -20,8 +20,8 @@ use tapir_train::{Event, Preset, Progress, Report, Run, RunOptions, StageName, t
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Train {
-    /// A preset that ships (small/snips, paper/movie-lt-d1) or the path of a preset file
-    preset: String,
+    #[command(flatten)]
+    recipe: crate::recipe::Recipe,
     /// Run only this stage; can be given several times
     #[arg(long, value_enum)]
     stage: Vec<StageArg>,
@@ -34,15 +34,6 @@ pub(crate) struct Train {
     /// At most so many epochs, in every stage
     #[arg(long)]
     epochs: Option<usize>,
-    /// Set a value of the preset, such as reviser_training.batch=64; can be given several times
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<String>,
-    /// The folder of the corpus, or one that holds it
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Where checkpoints, metrics and the model go [default: runs/PRESET]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
     /// Seconds between checkpoints
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     checkpoint_every: f64,
@@ -78,23 +69,19 @@ impl From<StageArg> for StageName {
 
 impl Train {
     pub(crate) fn run(self) -> Result<()> {
-        let mut settings = self.settings.clone();
-        settings.extend(self.seed.map(|seed| format!("seed={seed}")));
+        let mut settings: Vec<String> = self.seed.map(|seed| format!("seed={seed}")).into_iter().collect();
         for stage in ["generator.training", "reviser_training", "first_pass_training"] {
             settings.extend(self.epochs.map(|epochs| format!("{stage}.epochs={epochs}")));
         }
-        let preset = Preset::open(&self.preset, &settings)?;
+        let preset = self.recipe.open(settings)?;
         if !self.checkpoint_every.is_finite() || self.checkpoint_every < 0.0 {
             bail!("--checkpoint-every is {}, expected seconds, 0 or more", self.checkpoint_every);
         }
-        let name = self.preset.trim_end_matches(".toml");
-        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name.replace('/', "-")));
         let options = RunOptions {
-            data: self.data.clone(),
             stages: (!self.stage.is_empty())
                 .then(|| self.stage.iter().map(|stage| (*stage).into()).collect()),
             checkpoint_every: Duration::from_secs_f64(self.checkpoint_every),
-            ..RunOptions::new(out)
+            ..self.recipe.options()
         };
         let mut screen = Screen::new();
         let run = train(&preset, &options, &mut |event| screen.show(event))?;
@@ -103,7 +90,7 @@ impl Train {
 
     fn finish(&self, preset: &Preset, run: &Run) -> Result<()> {
         let Some(test) = &run.test else {
-            println!("stages are still missing: run `tapir train {}` for all of them", self.preset);
+            println!("stages are still missing: run `tapir train {}` for all of them", self.recipe.preset);
             return Ok(());
         };
         if let Some(model) = &run.model {
@@ -118,7 +105,7 @@ impl Train {
         );
         if let Some(path) = &self.results {
             let json = serde_json::json!({
-                "preset": self.preset, "settings": preset, "seed": preset.seed, "commit": commit(),
+                "preset": self.recipe.preset, "settings": preset, "seed": preset.seed, "commit": commit(),
                 "stages": run.reports, "test": test,
             });
             if let Some(folder) = path.parent() {
