@@ -90,7 +90,7 @@ impl Tensors {
             }
             other => return Err(self.unsupported(name, other)),
         };
-        self.finite(name, &values)?;
+        self.finite(name, values.iter().copied())?;
         Ok(values)
     }
 
@@ -105,15 +105,15 @@ impl Tensors {
         }
         let values: Vec<f32> =
             self.bytes[entry.range.clone()].as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        self.finite(&scale, &values)?;
+        self.finite(&scale, values.iter().copied())?;
         Ok(values)
     }
 
-    fn finite(&self, name: &str, values: &[f32]) -> Result<()> {
-        match values.iter().position(|value| !value.is_finite()) {
+    fn finite(&self, name: &str, values: impl Iterator<Item = f32>) -> Result<()> {
+        match values.enumerate().find(|(_, value)| !value.is_finite()) {
             None => Ok(()),
-            Some(i) => {
-                Err(Error::invalid(&self.file, format!("tensor `{name}` holds {} at index {i}", values[i])))
+            Some((i, value)) => {
+                Err(Error::invalid(&self.file, format!("tensor `{name}` holds {value} at index {i}")))
             }
         }
     }
@@ -138,9 +138,14 @@ impl Tensors {
     pub(crate) fn table(&self, name: &str, rows: usize, width: usize) -> Result<Table> {
         let shape = [rows, width];
         let entry = self.expect(name, &shape)?.clone();
+        let bytes = &self.bytes[entry.range.clone()];
         let scales = match entry.dtype {
-            Dtype::F32 | Dtype::F16 => {
-                self.values(name, &shape)?; // refuses NaN
+            Dtype::F32 => {
+                self.finite(name, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)))?;
+                Vec::new()
+            }
+            Dtype::F16 => {
+                self.finite(name, bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()))?;
                 Vec::new()
             }
             Dtype::I8 => self.scales(name, &shape)?,
