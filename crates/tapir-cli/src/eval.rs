@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use tapir::Mode;
-use tapir_eval::{Evaluation, Record, Setting, write_aside};
+use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting, write_aside};
 
 use crate::measure::{Output, Subject, heading, progress};
 
@@ -15,6 +15,7 @@ use crate::measure::{Output, Subject, heading, progress};
 #[command(after_help = "Examples:
   tapir eval runs/snips snips
   tapir eval runs/snips snips --threshold 0.3 --reference -o results/snips-trf.json
+  tapir eval models/snips snips --against runs/small-snips/model --keep
   tapir eval runs/mine my-task.toml --split valid --json")]
 pub(crate) struct Eval {
     #[command(flatten)]
@@ -25,6 +26,12 @@ pub(crate) struct Eval {
     /// Measure the reference too: the reviser run anew at every word
     #[arg(long)]
     reference: bool,
+    /// Compare the labels with those of another model, such as the same one in f32
+    #[arg(long, value_name = "MODEL")]
+    against: Option<PathBuf>,
+    /// Note the scores in the model's config.json, for whoever is given the model
+    #[arg(long)]
+    keep: bool,
     /// Show precision, recall and F1 of every label
     #[arg(long)]
     by_label: bool,
@@ -61,12 +68,24 @@ impl Eval {
         if self.reference {
             results.reference = Some(measure(setting.mode(Mode::Restart), "reference")?.1);
         }
+        if let Some(folder) = &self.against {
+            let (other, dataset) = self.subject.part.open(folder, &self.subject.task)?;
+            let record_of_other = Record::make(&other, &dataset, setting, || ())?;
+            let name = ModelInfo::of(&other, folder).name;
+            results.against = Some(Against::of(&record, &record_of_other, name));
+        }
+        if self.keep {
+            results.keep(&self.subject.model)?;
+        }
         if let Some(path) = &self.record {
             let json = serde_json::json!({ "dataset": dataset, "record": record });
             write_aside(path, json.to_string().as_bytes())?;
         }
         self.output.finish(&mut results, since, |results| {
             let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];
+            if let Some(Against { with, labels }) = &results.against {
+                blocks.push(format!("labels equal to those of {with}: {:.2} %\n", 100.0 * labels));
+            }
             let both = [
                 ("model", &results.evaluation),
                 ("reference: the reviser at every word", &results.reference),

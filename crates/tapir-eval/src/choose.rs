@@ -1,13 +1,11 @@
 //! The threshold that is best under a user's constraint, chosen on validation.
 
-use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use tapir_data::Aside;
 
+use crate::results::amend;
 use crate::table::tau;
 use crate::{Error, Evaluation, Result, Sweep};
 
@@ -157,17 +155,11 @@ impl std::fmt::Display for Choice {
 
 impl Choice {
     /// Makes the threshold the default of the model in `folder`, and notes in its configuration why.
-    ///
-    /// Only `config.json` is written: aside, then renamed, so that the model is whole at any time.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let path = folder.join("config.json");
-        let text = fs::read_to_string(&path).map_err(|error| tapir::Error::io(&path, error))?;
-        let mut config = tapir::Config::from_json(&text, &path.display().to_string())?;
-        config.threshold = self.threshold;
-        let why = serde_json::to_value(self).map_err(|error| Error::results(&path, error))?;
-        config.provenance.insert("threshold".to_owned(), why);
-        let mut file = Aside::create(&path, true)?;
-        file.write_all(config.to_json().as_bytes()).map_err(|error| tapir::Error::io(&path, error))?;
-        Ok(file.commit()?)
+        let why = serde_json::to_value(self).map_err(|error| Error::results(folder, error))?;
+        amend(folder, |config| {
+            config.threshold = self.threshold;
+            config.provenance.insert("threshold".to_owned(), why);
+        })
     }
 }

@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod against;
 mod analysis;
 mod bench;
 mod choose;
@@ -39,6 +40,7 @@ mod table;
 mod tables;
 mod trace;
 
+pub use against::Against;
 pub use analysis::{Agreement, Analysis, Policy, Time};
 pub use bench::{Bench, System};
 pub use choose::{Choice, Constraint};
@@ -54,6 +56,7 @@ pub use paper::{Paper, Triple, paper};
 pub use record::{Record, Run, Setting};
 pub use relative_correctness::{relative_correctness, relative_correctness_ahead};
 pub use report::Report;
+
 pub use results::{ModelInfo, RESULTS_VERSION, Results, write_aside};
 pub use streaming::Streaming;
 pub use summary::{Percentiles, Summary};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tapir::{Model, ReviserKind};
 use tapir_data::Aside;
 
-use crate::{Analysis, Bench, Choice, Dataset, Error, Evaluation, Result, Sweep, Trace};
+use crate::{Against, Analysis, Bench, Choice, Dataset, Error, Evaluation, Result, Sweep, Trace};
 
 /// The version of the file that this build writes, and the only one that it reads.
 pub const RESULTS_VERSION: u32 = 1;
@@ -36,6 +36,9 @@ pub struct Results {
     /// Metrics of the restart-incremental reference: its reviser at every word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Evaluation>,
+    /// How far another model agrees, such as the same one in f32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     /// Metrics by threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
@@ -80,6 +83,9 @@ impl ModelInfo {
     /// Describes the model in `folder`.
     pub fn of(model: &Model, folder: &Path) -> Self {
         let config = model.config();
+        // `tapir train` leaves its model in RUN/model: the run is what it is known by.
+        let run = folder.parent().filter(|run| folder.ends_with("model") && run.file_name().is_some());
+        let folder = run.unwrap_or(folder);
         let name = folder.file_name().map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
         let tensors = config.tensors(model.labels().len(), model.vocabulary().len());
         Self {
@@ -104,6 +110,15 @@ impl ModelInfo {
     }
 }
 
+/// Changes the configuration of the model in `folder`: aside, then renamed, so that the model is whole at any time.
+pub(crate) fn amend(folder: &Path, change: impl FnOnce(&mut tapir::Config)) -> Result<()> {
+    let path = folder.join("config.json");
+    let text = fs::read_to_string(&path).map_err(|error| tapir::Error::io(&path, error))?;
+    let mut config = tapir::Config::from_json(&text, &path.display().to_string())?;
+    change(&mut config);
+    write_aside(&path, config.to_json().as_bytes())
+}
+
 impl Results {
     /// Results without any part yet.
     pub fn new(dataset: &Dataset, model: ModelInfo, commit: Option<String>) -> Self {
@@ -116,6 +131,7 @@ impl Results {
             seconds: 0.0,
             evaluation: None,
             reference: None,
+            against: None,
             sweep: None,
             choice: None,
             analysis: None,
@@ -147,6 +163,30 @@ impl Results {
             )),
             None => Err(Error::results(path, "no `version` field: is this a results file of tapir?")),
         }
+    }
+
+    /// Notes the scores in the configuration of the model in `folder`, under `scores`.
+    pub fn keep(&self, folder: &Path) -> Result<()> {
+        let round = |value: f64| (value * 1e4).round() / 1e4;
+        let row = |evaluation: &Evaluation| {
+            let incremental = &evaluation.incremental;
+            serde_json::json!({
+                (evaluation.headline_name()): round(100.0 * evaluation.headline()),
+                "edit_overhead": round(incremental.edit_overhead.mean),
+                "correction_time": round(incremental.correction_time.mean),
+                "relative_correctness": round(incremental.relative_correctness.mean),
+                "revised": round(evaluation.actions.revise as f64 / evaluation.words.max(1) as f64),
+                "threshold": evaluation.setting.threshold,
+            })
+        };
+        let scores = serde_json::json!({
+            "task": self.task,
+            "split": self.split,
+            "policy": self.evaluation.as_ref().map(row),
+            "last_revision": self.reference.as_ref().map(row),
+            "against": self.against,
+        });
+        amend(folder, |config| _ = config.provenance.insert("scores".to_owned(), scores))
     }
 
     /// Writes a results file: aside, then renamed. Missing folders are made.
