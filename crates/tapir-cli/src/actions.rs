@@ -1,5 +1,7 @@
 //! `tapir actions`: WRITE and REVISE for a corpus, with the paper's statistics.
 
+use std::ops::ControlFlow;
+
 use anyhow::Result;
 use clap::Args;
 use tapir_train::{Event, RunOptions, StageName, train};
@@ -18,14 +20,13 @@ impl Actions {
         let preset = self.recipe.open(Vec::new())?;
         let stages = Some(vec![StageName::Generator, StageName::Actions]);
         let options = RunOptions { stages, ..self.recipe.options() };
-        train(&preset, &options, &mut |event| match event {
-            Event::Skipped(stage) => eprintln!("{}: done before, skipped", stage.name()),
-            Event::Started(stage, sentences) => eprintln!("{}: {sentences} sentences", stage.name()),
-            Event::Progress(progress) if progress.score.is_some() => {
-                eprintln!("epoch {}/{}  loss {:.4}", progress.epoch, progress.epochs, progress.loss);
+        let mut screen = crate::train::Screen::new();
+        train(&preset, &options, &mut |event| {
+            match event {
+                Event::Actions(stats) => print!("{stats}"),
+                other => screen.show(other),
             }
-            Event::Actions(stats) => print!("{stats}"),
-            _ => {}
+            ControlFlow::Continue(())
         })?;
         println!("actions: {}", options.out.join("actions.tsv").display());
         Ok(())

@@ -19,6 +19,7 @@ mod sweep;
 mod tag;
 mod trace;
 mod train;
+mod tune;
 mod vectors;
 
 /// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
@@ -39,6 +40,7 @@ enum Command {
     Stream(stream::Stream),
     Train(train::Train),
     Actions(actions::Actions),
+    Tune(tune::Tune),
     Eval(eval::Eval),
     Sweep(sweep::Sweep),
     Analyze(analyze::Analyze),
@@ -60,6 +62,7 @@ fn main() -> std::process::ExitCode {
         Command::Stream(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Actions(command) => command.run(),
+        Command::Tune(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Sweep(command) => command.run(),
         Command::Analyze(command) => command.run(),

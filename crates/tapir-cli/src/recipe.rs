@@ -1,9 +1,8 @@
-//! Which preset is run on which corpus, and where its work goes: flags that `train` and `actions` share, so that the one
-//! finds what the other has left.
+//! Which preset is run on which corpus, and where its work goes: flags that `train`, `actions` and `tune` share, so that
+//! the one finds what the other has left.
 
 use std::path::PathBuf;
 
-use anyhow::Result;
 use clap::Args;
 use tapir_train::{Preset, RunOptions};
 
@@ -25,8 +24,17 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     /// The preset with its changes, and `more` of them.
-    pub(crate) fn open(&self, more: Vec<String>) -> Result<Preset> {
-        Ok(Preset::open(&self.preset, &[self.settings.clone(), more].concat())?)
+    pub(crate) fn open(&self, more: Vec<String>) -> Result<Preset, tapir_train::Error> {
+        Preset::open(&self.preset, &[self.settings.clone(), more].concat())
+    }
+
+    /// All stages, in the recipe's folders; in a run of its own where `--out` names none.
+    pub(crate) fn options_for(&self, what: &str) -> RunOptions {
+        let mut options = self.options();
+        if self.out.is_none() {
+            options.out.as_mut_os_string().push(what);
+        }
+        options
     }
 
     /// All stages, in the recipe's folders.

@@ -1,12 +1,13 @@
 //! `tapir train`: from a corpus to a model directory.
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use tapir_train::{Event, Preset, Progress, Report, Run, RunOptions, StageName, train};
+use tapir_train::{Compute, Event, Preset, Progress, Report, Run, RunOptions, StageName, train};
 
 /// Train a model: action generator, actions, reviser, first pass and controller
 ///
@@ -54,6 +55,24 @@ enum StageArg {
 enum Device {
     /// All cores
     Cpu,
+    /// A GPU through Vulkan, Metal, DirectX or WebGPU
+    #[cfg(feature = "wgpu")]
+    Wgpu,
+    /// A GPU of NVIDIA's
+    #[cfg(feature = "cuda")]
+    Cuda,
+}
+
+impl From<Device> for Compute {
+    fn from(device: Device) -> Self {
+        match device {
+            Device::Cpu => Self::Cpu,
+            #[cfg(feature = "wgpu")]
+            Device::Wgpu => Self::Wgpu,
+            #[cfg(feature = "cuda")]
+            Device::Cuda => Self::Cuda,
+        }
+    }
 }
 
 impl From<StageArg> for StageName {
@@ -70,9 +89,7 @@ impl From<StageArg> for StageName {
 impl Train {
     pub(crate) fn run(self) -> Result<()> {
         let mut settings: Vec<String> = self.seed.map(|seed| format!("seed={seed}")).into_iter().collect();
-        for stage in ["generator.training", "reviser_training", "first_pass_training"] {
-            settings.extend(self.epochs.map(|epochs| format!("{stage}.epochs={epochs}")));
-        }
+        settings.extend(self.epochs.map(epochs).unwrap_or_default());
         let preset = self.recipe.open(settings)?;
         if !self.checkpoint_every.is_finite() || self.checkpoint_every < 0.0 {
             bail!("--checkpoint-every is {}, expected seconds, 0 or more", self.checkpoint_every);
@@ -81,10 +98,14 @@ impl Train {
             stages: (!self.stage.is_empty())
                 .then(|| self.stage.iter().map(|stage| (*stage).into()).collect()),
             checkpoint_every: Duration::from_secs_f64(self.checkpoint_every),
+            compute: self.device.into(),
             ..self.recipe.options()
         };
         let mut screen = Screen::new();
-        let run = train(&preset, &options, &mut |event| screen.show(event))?;
+        let run = train(&preset, &options, &mut |event| {
+            screen.show(event);
+            ControlFlow::Continue(())
+        })?;
         self.finish(&preset, &run)
     }
 
@@ -118,6 +139,12 @@ impl Train {
     }
 }
 
+/// Settings for at most so many epochs in every stage.
+pub(crate) fn epochs(epochs: usize) -> Vec<String> {
+    let stages = ["generator.training", "reviser_training", "first_pass_training"];
+    stages.iter().map(|stage| format!("{stage}.epochs={epochs}")).collect()
+}
+
 /// The commit of the working directory, where there is one.
 fn commit() -> Option<String> {
     let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
@@ -125,18 +152,18 @@ fn commit() -> Option<String> {
 }
 
 /// Two lines that are written over on a terminal; elsewhere a line an epoch, and one now and then within it.
-struct Screen {
+pub(crate) struct Screen {
     terminal: bool,
     last: Instant,
     drawn: bool,
 }
 
 impl Screen {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { terminal: std::io::stderr().is_terminal(), last: Instant::now(), drawn: false }
     }
 
-    fn show(&mut self, event: Event) {
+    pub(crate) fn show(&mut self, event: Event) {
         match event {
             Event::Skipped(stage) => eprintln!("{}: done before, skipped", stage.name()),
             Event::Started(stage, sentences) => eprintln!("{}: {sentences} sentences", stage.name()),

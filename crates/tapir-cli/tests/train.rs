@@ -34,6 +34,9 @@ epochs = 3
 batch = 8
 learning_rate = 3e-3
 clip = 0.5
+prefixes = 0.3
+smoothing = 0.1
+average = 0.9
 [processor]
 layers = 1
 hidden = 16
@@ -137,4 +140,73 @@ fn a_checkpoint_of_another_preset_is_refused_and_a_broken_one_is_named() {
         .assert()
         .failure()
         .stderr(predicate::str::contains("generator.checkpoint: not a whole checkpoint"));
+}
+
+/// Rows of `metrics.jsonl` as stage and epoch.
+fn epochs(run: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let row = |line: &str| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        format!("{} {}", row["stage"].as_str().unwrap(), row["epoch"])
+    };
+    text.lines().map(row).collect()
+}
+
+/// Files larger than a few kilobytes cannot be written, as on a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_run_cleanly_and_the_next_one_goes_on() {
+    let folder = prepare();
+    assert!(tapir(folder.path(), "whole").status().unwrap().success());
+    let run = |limit: &str| {
+        let binary = assert_cmd::cargo::cargo_bin("tapir");
+        let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
+        let mut command = assert_cmd::Command::new("sh");
+        command.current_dir(folder.path()).args(["-c", &script]).arg(binary);
+        command.args(["train", "tiny.toml", "--data", "data", "--out", "full", "--checkpoint-every", "0"]);
+        command.assert()
+    };
+    // In blocks of 512 bytes: enough for the generator's checkpoints, not for those of the reviser.
+    let size = |file: &str| std::fs::metadata(folder.path().join("whole").join(file)).unwrap().len();
+    let generator = size("generator.safetensors") * 3 / 512 + 24;
+    let failed = run(&generator.to_string()).failure();
+    let message = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(message.contains("reviser.") && message.contains("too large"), "{message}");
+    let left: Vec<String> = std::fs::read_dir(folder.path().join("full"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(left.iter().any(|name| name == "generator.safetensors"), "{left:?}");
+    assert!(!left.iter().any(|name| name.contains("tmp") || name.contains("aside")), "{left:?}");
+    run("unlimited").success();
+    for file in ["reviser.safetensors", "first-pass.safetensors"] {
+        let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).unwrap();
+        assert!(read("whole") == read("full"), "{file} differs");
+    }
+    assert_eq!(epochs(&folder.path().join("whole")), epochs(&folder.path().join("full")));
+}
+
+#[test]
+fn tuning_searches_and_goes_on_where_it_was_stopped() {
+    let folder = prepare();
+    let tune = |trials: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
+        command.current_dir(folder.path());
+        command.args(["tune", "tiny.toml", "--data", "data", "--out", "tuned", "--epochs", "1", "--json"]);
+        // The paper's sizes are too large for a test; its other dimensions are searched.
+        command.args(["--trials", trials, "--only", "clip", "--only", "memory", "--only", "batch"]);
+        let output = command.assert().success().get_output().stdout.clone();
+        serde_json::from_slice::<Vec<serde_json::Value>>(&output).unwrap()
+    };
+    let first = tune("2");
+    assert_eq!(first.len(), 4, "two trials of the reviser, two of the first pass: {first:?}");
+    let second = tune("3");
+    assert_eq!(second.len(), 6);
+    assert_eq!(second[..2], first[..2], "what was tried is not tried again");
+    assert!(second.iter().all(|trial| trial["score"].as_f64().is_some_and(|score| score >= 0.0)));
+    let best = std::fs::read_to_string(folder.path().join("tuned/best.toml")).unwrap();
+    assert!(best.contains("[reviser_training]"), "{best}");
+    let mut train = Command::cargo_bin("tapir").unwrap();
+    train.current_dir(folder.path()).args(["train", "tuned/best.toml", "--data", "data", "--out", "best"]);
+    assert!(train.stderr(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
 }

@@ -75,9 +75,15 @@ fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -
     let mut times: Vec<f64> = (0..ROUNDS)
         .map(|round| {
             let start = Instant::now();
-            let noise = Noise { dropout: 0.1, unknown: 0.02, place: [1, 0, round as u64] };
+            let noise = Noise {
+                dropout: 0.1,
+                unknown: 0.02,
+                untuned: 0.0,
+                smoothing: 0.0,
+                place: [1, 0, round as u64],
+            };
             let parts = shards.gradients(&weights, config, &vocabulary, objective, &examples, noise);
-            adamw.update(&mut weights, &parts, 1e-4, 0.01, None);
+            adamw.update(&mut weights, &parts, 1e-4, 0.01, None, 0.0);
             start.elapsed().as_secs_f64()
         })
         .collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
+use crate::weights::tensor;
 use crate::{Gradients, Weights};
 
 /// Betas 0.9 and 0.98, ε 1e-9: the paper's.
@@ -20,6 +21,8 @@ const CHUNK: usize = 1 << 16;
 pub struct AdamW {
     /// First and second moments by parameter.
     pub(crate) moments: BTreeMap<String, [Vec<f32>; 2]>,
+    /// The running average of each parameter; empty where none is kept.
+    pub(crate) average: BTreeMap<String, Vec<f32>>,
     /// Updates so far.
     pub(crate) step: u64,
 }
@@ -34,6 +37,19 @@ struct Rates {
 }
 
 impl AdamW {
+    /// The averaged parameters, where an average is kept, else the parameters as they are.
+    pub fn averaged(&self, weights: &Weights) -> Weights {
+        let mut weights = weights.clone();
+        for (name, average) in &self.average {
+            if let Some(weight) = weights.tensors.get_mut(name) {
+                *weight = tensor(average.clone(), weight.dims(), &weight.device());
+            } else if let Some(table) = weights.tables.get_mut(name) {
+                table.values.clone_from(average);
+            }
+        }
+        weights
+    }
+
     /// Updates all parameters. The gradients are those of the parts of a batch and are summed on the way.
     ///
     /// Of the word tables only the rows of the batch are touched: their moments do not decay, nor do the weights of
@@ -45,8 +61,11 @@ impl AdamW {
         learning_rate: f64,
         weight_decay: f64,
         clip: Option<f64>,
+        average: f64,
     ) {
         self.step += 1;
+        // Young averages forget faster: the first weights are worth little.
+        let decay = average.min((1 + self.step) as f64 / (10 + self.step) as f64) as f32;
         let scale = match clip {
             Some(limit) => (limit / norm(gradients).max(limit)) as f32,
             None => 1.0,
@@ -58,14 +77,14 @@ impl AdamW {
             step_size: (learning_rate / (1.0 - power(BETA1))) as f32,
             correction2: (1.0 / (1.0 - power(BETA2)).sqrt()) as f32,
         };
-        for (name, tensor) in &mut weights.tensors {
+        for (name, weight) in &mut weights.tensors {
             let parts: Vec<&Vec<f32>> = gradients.iter().filter_map(|part| part.dense.get(name)).collect();
             if parts.is_empty() {
                 continue;
             }
-            let device = tensor.device();
+            let device = weight.device();
             // Taken out of the map, so that nothing else holds it and its memory is written in place.
-            let taken = std::mem::replace(tensor, Tensor::zeros([1, 1], &device));
+            let taken = std::mem::replace(weight, Tensor::zeros([1, 1], &device));
             let mut data = taken.into_data();
             let Ok(values) = data.as_mut_slice::<f32>() else { continue };
             let [m, v] = self.moments.entry(name.clone()).or_insert_with(|| zeros(values.len()));
@@ -78,7 +97,12 @@ impl AdamW {
                     let parts: Vec<&[f32]> = parts.iter().map(|part| &part[at.clone()]).collect();
                     update(values, &parts, m, v, rates);
                 });
-            *tensor = Tensor::from_data(data, &device);
+            if average > 0.0 {
+                let average = self.average.entry(name.clone()).or_insert_with(|| values.to_vec());
+                let chunks = average.par_chunks_mut(CHUNK).zip(values.par_chunks(CHUNK));
+                chunks.for_each(|(average, values)| follow(average, values, decay));
+            }
+            *weight = Tensor::from_data(data, &device);
         }
         for (name, table) in &mut weights.tables {
             let [m, v] = self.moments.entry(name.clone()).or_insert_with(|| zeros(table.values.len()));
@@ -87,8 +111,20 @@ impl AdamW {
                 let (values, m, v) = (&mut table.values[at.clone()], &mut m[at.clone()], &mut v[at]);
                 update(values, &[&gradient], m, v, rates);
             }
+            if average > 0.0 {
+                let average = self.average.entry(name.clone()).or_insert_with(|| table.values.clone());
+                let chunks = average.par_chunks_mut(CHUNK).zip(table.values.par_chunks(CHUNK));
+                chunks.for_each(|(average, values)| follow(average, values, decay));
+            }
         }
     }
+}
+
+/// Moves a running average towards the parameters.
+fn follow(average: &mut [f32], values: &[f32], decay: f32) {
+    pulp::Arch::new().dispatch(|| {
+        average.iter_mut().zip(values).for_each(|(a, value)| *a += (1.0 - decay) * (value - *a));
+    });
 }
 
 fn zeros(size: usize) -> [Vec<f32>; 2] {

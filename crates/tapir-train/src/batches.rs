@@ -16,6 +16,19 @@ pub struct Example {
     pub actions: Vec<bool>,
 }
 
+impl Example {
+    /// Its first steps.
+    #[must_use]
+    pub fn prefix(&self, length: usize) -> Self {
+        let steps = |count: usize| length.min(count);
+        Self {
+            ids: self.ids[..steps(self.ids.len())].to_vec(),
+            labels: self.labels[..steps(self.labels.len())].to_vec(),
+            actions: self.actions[..steps(self.actions.len())].to_vec(),
+        }
+    }
+}
+
 /// Sentences to examples. `actions` has a list for each sentence, or is empty.
 pub fn examples(
     sentences: &[&Sentence],
@@ -104,34 +117,76 @@ impl Batch {
         batch
     }
 
-    /// Replaces words by UNK, each with this probability, so that its row is trained.
-    pub fn replace_unknown(&mut self, probability: f64, random: &mut Random) {
-        for (id, [_, weight]) in self.ids.iter_mut().zip(&self.labels) {
-            // Only rows with a word in them draw a number, so that padding changes nothing.
-            if *id > Vocabulary::NULL && *weight > 0.0 && random.unit() < probability {
+    /// Replaces words by UNK with probability `unknown`, so that its row is trained, and words with a row of their own by
+    /// their vector with probability `untuned`.
+    pub fn replace_words(
+        &mut self,
+        unknown: f64,
+        untuned: f64,
+        vocabulary: &Vocabulary,
+        random: &mut Random,
+    ) {
+        let vector = |id: u32| {
+            let word = vocabulary.words().nth(id as usize)?;
+            Some(vocabulary.vectors()?.row(word)? + vocabulary.len() as u32)
+        };
+        // Only rows with a word in them draw a number, so that padding changes nothing.
+        let rows = self.ids.iter_mut().zip(&self.labels).filter(|(_, [_, weight])| *weight > 0.0);
+        for id in rows.map(|(id, _)| id).filter(|id| **id > Vocabulary::NULL) {
+            let draw = random.unit();
+            if draw < unknown {
                 *id = Vocabulary::UNK;
+            } else if draw < unknown + untuned {
+                *id = vector(*id).unwrap_or(*id);
             }
         }
     }
 }
 
-/// The batches of one epoch: indices of examples, similar lengths together, so that almost nothing is padding.
+/// The batches of one epoch: similar lengths together, so that almost nothing is padding.
 pub struct Batches;
+
+/// An example, and how much of it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// Which one.
+    pub example: usize,
+    /// Its first so many steps.
+    pub length: usize,
+}
 
 impl Batches {
     /// How many batches are sorted by length among themselves: enough for batches of equal lengths, few enough that the
     /// batches of two epochs differ.
     const POOL: usize = 50;
 
-    /// The order of an epoch. The same seed and epoch give the same batches.
-    pub fn epoch(examples: &[Example], size: usize, seed: u64, epoch: usize) -> Vec<Vec<usize>> {
+    /// The order of an epoch, in which a sentence is cut to a random prefix with probability `prefixes`. The same seed and
+    /// epoch give the same batches.
+    pub fn epoch(
+        examples: &[Example],
+        size: usize,
+        prefixes: f64,
+        seed: u64,
+        epoch: usize,
+    ) -> Vec<Vec<Prefix>> {
         let mut random = Random::at(seed, &[epoch as u64]);
         let mut order: Vec<usize> = (0..examples.len()).collect();
         random.shuffle(&mut order);
+        let mut cut = |example: usize| {
+            let Example { ids, labels, .. } = &examples[example];
+            let mut length = ids.len();
+            if prefixes > 0.0 && random.unit() < prefixes {
+                // At least one step of a delayed model has a label.
+                let least = labels.iter().take_while(|label| label.is_none()).count() + 1;
+                length = least.min(length) + random.below(length - least.min(length) + 1);
+            }
+            Prefix { example, length }
+        };
+        let mut order: Vec<Prefix> = order.into_iter().map(&mut cut).collect();
         let mut batches = Vec::new();
         for pool in order.chunks_mut(Self::POOL * size) {
-            pool.sort_by_key(|i| examples[*i].ids.len()); // stable: equals stay shuffled
-            batches.extend(pool.chunks(size).map(<[usize]>::to_vec));
+            pool.sort_by_key(|prefix| prefix.length); // stable: equals stay shuffled
+            batches.extend(pool.chunks(size).map(<[Prefix]>::to_vec));
         }
         random.shuffle(&mut batches);
         batches
@@ -149,21 +204,31 @@ mod tests {
     #[test]
     fn an_epoch_holds_every_sentence_once_and_little_padding() {
         let examples: Vec<_> = (0..1000).map(|i| example(1 + i * 7 % 30)).collect();
-        let batches = Batches::epoch(&examples, 16, 1, 0);
-        let mut seen: Vec<usize> = batches.iter().flatten().copied().collect();
+        let batches = Batches::epoch(&examples, 16, 0.0, 1, 0);
+        let mut seen: Vec<usize> = batches.iter().flatten().map(|prefix| prefix.example).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..1000).collect::<Vec<_>>());
         let padded: usize = batches
             .iter()
             .map(|batch| {
-                let examples: Vec<_> = batch.iter().map(|i| &examples[*i]).collect();
+                let examples: Vec<_> = batch.iter().map(|prefix| &examples[prefix.example]).collect();
                 Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
             })
             .sum();
         let words: usize = examples.iter().map(|e| e.ids.len()).sum();
         assert!(padded as f64 / (words as f64) < 1.05, "{padded} rows for {words} words");
-        assert_eq!(batches, Batches::epoch(&examples, 16, 1, 0));
-        assert_ne!(batches, Batches::epoch(&examples, 16, 1, 1));
+        assert_eq!(batches, Batches::epoch(&examples, 16, 0.0, 1, 0));
+        assert_ne!(batches, Batches::epoch(&examples, 16, 0.0, 1, 1));
+    }
+
+    #[test]
+    fn some_sentences_are_cut_to_prefixes() {
+        let examples: Vec<_> = (0..1000).map(|_| example(10)).collect();
+        let lengths: Vec<usize> =
+            Batches::epoch(&examples, 16, 0.5, 1, 0).iter().flatten().map(|prefix| prefix.length).collect();
+        let cut = lengths.iter().filter(|length| **length < 10).count();
+        assert!((400..500).contains(&cut), "{cut} of 1000 were cut");
+        assert!(lengths.contains(&1) && lengths.iter().all(|length| (1..=10).contains(length)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tapir_data::Aside;
 
 use crate::weights::{tensor, values};
-use crate::{AdamW, Error, Evaluation, Result, Weights};
+use crate::{AdamW, Error, Evaluation, Report, Result, StageName, Weights};
 
 /// Where a stage stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub(crate) fn save(path: &Path, weights: &Weights, adamw: &AdamW, position: &Pos
             arrays.insert(format!("m{i}.{name}"), (vec![moment.len()], bytes(moment)));
         }
     }
+    for (name, average) in &adamw.average {
+        arrays.insert(format!("a.{name}"), (vec![average.len()], bytes(average)));
+    }
     let invalid = |error: String| Error::invalid(path.display(), error);
     let json = serde_json::to_string(position).map_err(|error| invalid(error.to_string()))?;
     let about = HashMap::from([(POSITION.to_owned(), json), (STEP.to_owned(), adamw.step.to_string())]);
@@ -62,6 +65,13 @@ pub(crate) fn save(path: &Path, weights: &Weights, adamw: &AdamW, position: &Pos
         .map_err(|error| invalid(error.to_string()))?;
     let bytes = safetensors::serialize(views, Some(about)).map_err(|error| invalid(error.to_string()))?;
     write(path, &bytes)
+}
+
+/// How a finished stage ended.
+pub(crate) fn read_report(folder: &Path, stage: StageName) -> Result<Report> {
+    let path = folder.join(format!("{}.json", stage.name()));
+    let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
+    serde_json::from_slice(&bytes).map_err(|error| Error::invalid(path.display(), error))
 }
 
 /// A file that appears whole or not at all.
@@ -104,12 +114,18 @@ pub(crate) fn load(
     for (name, table) in &mut weights.tables {
         table.values = read(&format!("w.{name}"), table.values.len())?;
     }
-    let sizes: Vec<(String, usize)> = file
-        .iter()
-        .filter_map(|(name, view)| Some((name.strip_prefix("m0.")?.to_owned(), view.data().len() / 4)))
-        .collect();
+    let sizes = |prefix: &str| -> Vec<(String, usize)> {
+        let size = |(name, view): (&str, TensorView)| {
+            Some((name.strip_prefix(prefix)?.to_owned(), view.data().len() / 4))
+        };
+        file.iter().filter_map(size).collect()
+    };
+    adamw.average.clear();
+    for (name, size) in sizes("a.") {
+        adamw.average.insert(name.clone(), read(&format!("a.{name}"), size)?);
+    }
     adamw.moments.clear();
-    for (name, size) in sizes {
+    for (name, size) in sizes("m0.") {
         let moments = [read(&format!("m0.{name}"), size)?, read(&format!("m1.{name}"), size)?];
         adamw.moments.insert(name, moments);
     }

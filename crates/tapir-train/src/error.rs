@@ -40,6 +40,14 @@ pub enum Error {
         /// The loss.
         loss: f32,
     },
+    /// Whoever watches the training has ended it.
+    #[error("{stage}: stopped in epoch {epoch}; the next call goes on from the last checkpoint")]
+    Stopped {
+        /// The stage.
+        stage: &'static str,
+        /// Its epoch, from 1.
+        epoch: usize,
+    },
     /// The model could not be written, read or run.
     #[error(transparent)]
     Model(#[from] tapir::Error),

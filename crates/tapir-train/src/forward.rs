@@ -51,7 +51,7 @@ mod tests {
     fn loss(config: &Config, vocabulary: &Vocabulary, weights: &Weights, objective: Objective) -> f64 {
         let device = Device::flex().autodiff();
         let batch = batch(objective.order());
-        f64::from(gradients(weights, config, vocabulary, objective, &batch, Dropout::none(&device)).loss)
+        f64::from(gradients(weights, config, vocabulary, objective, &batch, Dropout::none(&device), 0.1).loss)
     }
 
     /// Every parameter's gradient against the central difference of the loss, along a direction of many and one by one.
@@ -72,7 +72,8 @@ mod tests {
         }
         let batch = batch(objective.order());
         let autodiff = device.clone().autodiff();
-        let found = gradients(&weights, &config, &vocabulary, objective, &batch, Dropout::none(&autodiff));
+        let found =
+            gradients(&weights, &config, &vocabulary, objective, &batch, Dropout::none(&autodiff), 0.1);
         let mut all: BTreeMap<String, Vec<f32>> = found.dense.clone();
         for (name, (ids, gradient)) in &found.sparse {
             let table = &weights.tables[name];

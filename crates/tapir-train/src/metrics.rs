@@ -1,14 +1,19 @@
 //! `metrics.jsonl`: one row an epoch.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::{Error, Progress, Result};
+use crate::{Error, Progress, Result, checkpoint};
 
-/// Appends the end of an epoch.
+/// Appends the end of an epoch. An epoch that is run again, because its checkpoint was not written, keeps one row.
 pub(crate) fn append(path: &Path, progress: &Progress) -> Result<()> {
     let row = serde_json::to_string(progress).map_err(|error| Error::invalid(path.display(), error))?;
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    file.and_then(|mut file| writeln!(file, "{row}")).map_err(|error| Error::io(path, error))
+    let old = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        other => other.map_err(|error| Error::io(path, error))?,
+    };
+    let again = format!(r#"{{"stage":"{}","epoch":{},"#, progress.stage.name(), progress.epoch);
+    let kept = old.lines().filter(|line| !line.starts_with(&again));
+    let text: String = kept.chain([row.as_str()]).flat_map(|line| [line, "\n"]).collect();
+    checkpoint::write(path, text.as_bytes())
 }

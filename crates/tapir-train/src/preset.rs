@@ -27,6 +27,10 @@ pub struct Preset {
     /// Into how many parts a batch is split, each on cores of its own.
     #[serde(default = "two")]
     pub shards: usize,
+    /// Trains on the validation split as well, as the paper does for its test scores. Nothing is left to judge by, so that
+    /// every stage runs all its epochs and keeps the last one.
+    #[serde(default)]
+    pub with_valid: bool,
     /// Which word vectors, and how they are used.
     pub words: WordTable,
     /// The action generator.
@@ -58,6 +62,13 @@ pub struct WordTable {
     /// Words seen less often have no trained row: they are UNK unless they have a vector.
     #[serde(default = "one")]
     pub min_count: usize,
+    /// In an open vocabulary: words seen at least so often get a trained row that starts from their vector; 0 for none.
+    #[serde(default)]
+    pub tuned: usize,
+    /// Probability that training shows such a word by its vector, so that the rest of the model stays right for words that
+    /// have only a vector.
+    #[serde(default)]
+    pub untuned: f64,
 }
 
 /// The action generator: a single-layer Linear Transformer.
@@ -96,6 +107,15 @@ pub struct Optimisation {
     /// Probability that a word is replaced by UNK.
     #[serde(default = "unknown")]
     pub unknown: f64,
+    /// Probability that a sentence is cut to a prefix of itself: what a restart-incremental model meets.
+    #[serde(default)]
+    pub prefixes: f64,
+    /// How much of a label's weight is spread over all labels.
+    #[serde(default)]
+    pub smoothing: f64,
+    /// The decay of a running average of the weights, which is what is judged and kept; 0 for none.
+    #[serde(default)]
+    pub average: f64,
     /// Stops after this many epochs without a better validation score.
     #[serde(default = "ten")]
     pub patience: usize,
@@ -145,6 +165,12 @@ impl Preset {
         }
         if self.shards == 0 || self.shards > 256 {
             return refuse(format!("`shards` is {}, expected 1 to 256", self.shards));
+        }
+        if !(0.0..1.0).contains(&self.words.untuned) {
+            return refuse(format!(
+                "`words.untuned` is {}, expected 0 or more, less than 1",
+                self.words.untuned
+            ));
         }
         let stages = [
             ("generator.training", &self.generator.training),
@@ -218,7 +244,14 @@ impl Optimisation {
         if self.clip.is_some_and(|clip| clip <= 0.0 || !clip.is_finite()) {
             return refuse("clip", format!("{:?}", self.clip), "more than 0; leave it out for no clipping");
         }
-        for (key, value) in [("dropout", self.dropout), ("unknown", self.unknown)] {
+        let probabilities = [
+            ("dropout", self.dropout),
+            ("unknown", self.unknown),
+            ("prefixes", self.prefixes),
+            ("smoothing", self.smoothing),
+            ("average", self.average),
+        ];
+        for (key, value) in probabilities {
             if !(0.0..1.0).contains(&value) {
                 return refuse(key, value.to_string(), "0 or more, less than 1");
             }
@@ -230,7 +263,7 @@ impl Optimisation {
     }
 }
 
-/// Sets `a.b=value` in a table; the value is TOML, or text where it is not.
+/// Sets `a.b=value` in a table; the value is TOML, or text where it is not. `a.b=` takes the key away.
 fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
     let (key, value) = setting
         .split_once('=')
@@ -248,7 +281,10 @@ fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
             .as_table_mut()
             .ok_or_else(|| Error::invalid(setting, format!("`{part}` is a value, not a table")))?;
     }
-    table.insert(last.to_owned(), value);
+    match &value {
+        toml::Value::String(text) if text.is_empty() => _ = table.remove(last),
+        _ => _ = table.insert(last.to_owned(), value),
+    }
     Ok(())
 }
 
@@ -311,5 +347,7 @@ mod tests {
         let settings = ["generator.training.epochs=2".to_owned(), "delay=1".to_owned()];
         let preset = Preset::open("small/snips", &settings).unwrap();
         assert_eq!((preset.generator.training.epochs, preset.delay), (2, 1));
+        let preset = Preset::open("small/snips", &["reviser_training.clip=".to_owned()]).unwrap();
+        assert_eq!(preset.reviser_training.clip, None);
     }
 }

@@ -58,6 +58,10 @@ pub struct Noise {
     pub dropout: f64,
     /// Probability that a word becomes UNK.
     pub unknown: f64,
+    /// Probability that a word with a row of its own is shown by its vector.
+    pub untuned: f64,
+    /// How much of a label's weight is spread over all labels.
+    pub smoothing: f64,
     /// Seed, epoch and batch.
     pub place: [u64; 3],
 }
@@ -90,9 +94,9 @@ impl Shards {
             let [seed, epoch, batch] = noise.place;
             let mut random = Random::at(seed, &[epoch, batch, i as u64]);
             let mut batch = Batch::new(examples, objective.order(), (labels, actions));
-            batch.replace_unknown(noise.unknown, &mut random);
+            batch.replace_words(noise.unknown, noise.untuned, vocabulary, &mut random);
             let dropout = Dropout::new(noise.dropout, random, &self.device);
-            gradients(weights, config, vocabulary, objective, &batch, dropout)
+            gradients(weights, config, vocabulary, objective, &batch, dropout, noise.smoothing)
         };
         let parts: Vec<_> = examples.chunks(size).enumerate().collect();
         std::thread::scope(|scope| {
@@ -114,6 +118,7 @@ pub(crate) fn gradients(
     objective: Objective,
     batch: &Batch,
     mut dropout: Dropout,
+    smoothing: f64,
 ) -> Gradients {
     let device = dropout.device().clone();
     let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
@@ -122,7 +127,7 @@ pub(crate) fn gradients(
         let rows = words.rows(table, &device).autodiff().require_grad();
         leaves.tensors.insert(name.clone(), rows);
     }
-    let loss = loss(&leaves, config, objective, batch, &words, &mut dropout);
+    let loss = loss(&leaves, config, objective, batch, &words, &mut dropout, smoothing);
     let mut grads = loss.backward();
     let value = crate::weights::values(&loss.inner()).first().copied().unwrap_or(f32::NAN);
     let mut out = Gradients { dense: BTreeMap::new(), sparse: BTreeMap::new(), loss: value };
@@ -146,14 +151,15 @@ fn loss(
     batch: &Batch,
     words: &Words,
     dropout: &mut Dropout,
+    smoothing: f64,
 ) -> Tensor<2> {
     let device = dropout.device().clone();
     let rows = batch.ids.len();
     let target = |pairs: &[[f32; 2]]| tensor(pairs.concat(), [rows, 2], &device);
     let (logits, policy) = forward(leaves, config, objective, batch, words, dropout);
-    let loss = ops::entropy(logits, target(&batch.labels));
+    let loss = ops::entropy(logits, target(&batch.labels), smoothing as f32);
     match policy {
-        Some(policy) => loss + ops::entropy(policy, target(&batch.actions)),
+        Some(policy) => loss + ops::entropy(policy, target(&batch.actions), 0.0),
         None => loss,
     }
 }

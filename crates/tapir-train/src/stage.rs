@@ -1,20 +1,21 @@
 //! One stage of training: epochs of batches, a validation score after each, early stopping, checkpoints.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tapir::{Bytes, Config, Labels, Parts, TensorWriter, Vocabulary, WordVectors};
 
 use crate::checkpoint::{self, Position};
 use crate::shard::Noise;
 use crate::{
-    AdamW, Batches, Error, Evaluation, Example, Objective, Optimisation, Result, Shards, Weights, metrics,
+    AdamW, Batches, Compute, Error, Evaluation, Example, Objective, Optimisation, Prefix, Result, Shards,
+    Weights, metrics,
 };
 
 /// The stages, in the order in which they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageName {
     /// Train the action generator.
@@ -74,7 +75,7 @@ pub struct Progress {
 }
 
 /// How a stage ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The stage.
     pub stage: StageName,
@@ -89,6 +90,9 @@ pub struct Report {
     /// Trained numbers.
     pub parameters: usize,
 }
+
+/// Hears how a stage goes on, and may end it.
+pub(crate) type Tell<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Gives a model a validation score.
 pub(crate) type Judge<'a> = &'a dyn Fn(&Weights) -> Result<Evaluation>;
@@ -107,6 +111,9 @@ pub struct Stage<'a> {
     pub(crate) pretrained: Option<(&'a WordVectors, f32)>,
     pub(crate) seed: u64,
     pub(crate) shards: usize,
+    pub(crate) compute: Compute,
+    /// Probability that a word with a row of its own is shown by its vector.
+    pub(crate) untuned: f64,
     /// Where checkpoint and result are kept.
     pub(crate) folder: &'a Path,
     pub(crate) checkpoint_every: Duration,
@@ -129,10 +136,11 @@ impl Stage<'_> {
         let mut training = self.training.clone();
         (training.epochs, training.patience) = (1, 1);
         let text = format!(
-            "{}\n{training:?}\n{} {} {}",
+            "{}\n{training:?}\n{} {} {} {}",
             self.config.to_json(),
             self.seed,
             self.shards,
+            self.untuned,
             self.vocabulary.len()
         );
         let mut hash = tapir::vectors::checksum(text.as_bytes());
@@ -146,8 +154,8 @@ impl Stage<'_> {
     }
 
     /// Trains, from the last checkpoint if there is one, until the last epoch or until patience ends.
-    pub(crate) fn run(&self, judge: Judge, tell: &mut dyn FnMut(&Progress)) -> Result<Report> {
-        let device = Device::flex();
+    pub(crate) fn run(&self, judge: Judge, tell: Tell) -> Result<Report> {
+        let device = self.compute.device();
         let shards = Shards::new(self.shards, &device.clone().autodiff())?;
         let mut weights = Weights::new(
             &self.config,
@@ -170,7 +178,10 @@ impl Stage<'_> {
         let mut words_here = 0;
         while position.epoch < self.training.epochs && !self.out_of_patience(&position) {
             let epoch = position.epoch;
-            let batches = Batches::epoch(&self.examples, self.training.batch, self.seed, epoch);
+            let batches = {
+                let Optimisation { batch, prefixes, .. } = *self.training;
+                Batches::epoch(&self.examples, batch, prefixes, self.seed, epoch)
+            };
             let learning_rate = self.training.learning_rate * self.training.schedule.factor(epoch);
             let mut progress = Progress {
                 stage: self.name,
@@ -187,11 +198,15 @@ impl Stage<'_> {
                 seconds: 0.0,
             };
             for batch in position.batch..batches.len() {
-                let examples: Vec<&Example> = batches[batch].iter().map(|i| &self.examples[*i]).collect();
+                let cut = |prefix: &Prefix| self.examples[prefix.example].prefix(prefix.length);
+                let examples: Vec<Example> = batches[batch].iter().map(cut).collect();
+                let examples: Vec<&Example> = examples.iter().collect();
                 let words: usize = examples.iter().map(|example| example.ids.len()).sum();
                 let noise = Noise {
                     dropout: self.training.dropout,
                     unknown: self.training.unknown,
+                    untuned: self.untuned,
+                    smoothing: self.training.smoothing,
                     place: [self.seed, epoch as u64, batch as u64],
                 };
                 let gradients = shards.gradients(
@@ -207,8 +222,8 @@ impl Stage<'_> {
                     let stage = self.name.name();
                     return Err(Error::Diverged { stage, epoch: epoch + 1, batch: batch + 1, loss });
                 }
-                let Optimisation { weight_decay, clip, .. } = *self.training;
-                adamw.update(&mut weights, &gradients, learning_rate, weight_decay, clip);
+                let Optimisation { weight_decay, clip, average, .. } = *self.training;
+                adamw.update(&mut weights, &gradients, learning_rate, weight_decay, clip, average);
                 position.batch = batch + 1;
                 position.loss += f64::from(loss) * words as f64;
                 position.words += words;
@@ -217,28 +232,33 @@ impl Stage<'_> {
                 progress.loss = position.loss / position.words.max(1) as f64;
                 progress.seconds = clock.seconds();
                 progress.words_per_second = words_here as f64 / clock.here().max(1e-9);
-                tell(&progress);
+                if tell(&progress).is_break() {
+                    return Err(Error::Stopped { stage: self.name.name(), epoch: epoch + 1 });
+                }
                 if last_saved.elapsed() >= self.checkpoint_every && batch + 1 < batches.len() {
                     position.seconds = clock.seconds();
                     checkpoint::save(&saved, &weights, &adamw, &position)?;
                     last_saved = Instant::now();
                 }
             }
-            let evaluation = judge(&weights)?;
+            let kept = adamw.averaged(&weights);
+            let evaluation = judge(&kept)?;
             if self.keep_last || position.best.is_none_or(|(_, best)| evaluation.score > best.score) {
                 position.best = Some((epoch, evaluation));
-                checkpoint::write(&best_file, &Self::export(&weights)?)?;
+                checkpoint::write(&best_file, &Self::export(&kept)?)?;
             }
             position.seconds = clock.seconds();
             (progress.score, progress.revised) = (Some(evaluation.score), evaluation.revised);
             progress.best = position.best.map(|(_, best)| best.score);
             progress.seconds = position.seconds;
-            tell(&progress);
             metrics::append(&self.folder.join("metrics.jsonl"), &progress)?;
             position.epoch += 1;
             (position.batch, position.loss, position.words) = (0, 0.0, 0);
             checkpoint::save(&saved, &weights, &adamw, &position)?;
             last_saved = Instant::now();
+            if tell(&progress).is_break() {
+                return Err(Error::Stopped { stage: self.name.name(), epoch: epoch + 1 });
+            }
         }
         let Some((best_epoch, valid)) = position.best else {
             return Err(Error::invalid(self.name.name(), "no epoch was run"));
@@ -260,7 +280,9 @@ impl Stage<'_> {
 
     fn out_of_patience(&self, position: &Position) -> bool {
         let best = position.best.map_or(0, |(epoch, _)| epoch + 1);
-        position.epoch - best.min(position.epoch) >= self.training.patience && position.best.is_some()
+        !self.keep_last
+            && position.best.is_some()
+            && position.epoch - best.min(position.epoch) >= self.training.patience
     }
 
     /// `model.safetensors` of the components that this stage trains.

@@ -1,6 +1,7 @@
 //! Everything for one task: action generator, actions, reviser, first pass and controller, and the model of them all.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary,
 use tapir_data::{Corpus, Sentence, Task, Text};
 
 use crate::{
-    ActionStats, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result, Stage,
-    StageName, Weights, actions, checkpoint, derive_actions, evaluate, examples,
+    ActionStats, Compute, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result,
+    Stage, StageName, Weights, WordTable, actions, checkpoint, derive_actions, evaluate, examples,
 };
 
 /// Where things are, and what to do of it.
@@ -26,12 +27,20 @@ pub struct RunOptions {
     pub stages: Option<Vec<StageName>>,
     /// A checkpoint is written when this much time has passed since the last.
     pub checkpoint_every: Duration,
+    /// Where to compute. The last bits of the weights depend on it.
+    pub compute: Compute,
 }
 
 impl RunOptions {
     /// All stages into `out`, a checkpoint a minute.
     pub fn new(out: impl Into<PathBuf>) -> Self {
-        Self { data: None, out: out.into(), stages: None, checkpoint_every: Duration::from_mins(1) }
+        Self {
+            data: None,
+            out: out.into(),
+            stages: None,
+            checkpoint_every: Duration::from_mins(1),
+            compute: Compute::default(),
+        }
     }
 }
 
@@ -85,8 +94,12 @@ struct Workplace<'a> {
     generator: Config,
 }
 
-/// Does every stage that is missing, then puts the model together and scores it.
-pub fn train(preset: &Preset, options: &RunOptions, tell: &mut dyn FnMut(Event)) -> Result<Run> {
+/// Does every stage that is missing, then puts the model together and scores it. `tell` ends a stage by breaking.
+pub fn train(
+    preset: &Preset,
+    options: &RunOptions,
+    tell: &mut dyn FnMut(Event) -> ControlFlow<()>,
+) -> Result<Run> {
     let work = Workplace::open(preset, options)?;
     work.claim()?;
     let mut reports = Vec::new();
@@ -95,7 +108,7 @@ pub fn train(preset: &Preset, options: &RunOptions, tell: &mut dyn FnMut(Event))
             continue;
         }
         if work.result(name).exists() {
-            tell(Event::Skipped(name));
+            _ = tell(Event::Skipped(name));
             continue;
         }
         reports.extend(match name {
@@ -184,7 +197,8 @@ impl<'a> Workplace<'a> {
     }
 
     fn train_sentences(&self) -> Vec<&Sentence> {
-        self.corpus.train.iter().collect()
+        let valid = if self.preset.with_valid { self.corpus.valid.as_slice() } else { &[] };
+        self.corpus.train.iter().chain(valid).collect()
     }
 
     fn reviser_config(&self) -> Config {
@@ -205,7 +219,8 @@ impl<'a> Workplace<'a> {
     ) -> Result<Stage<'_>> {
         let sentences = self.train_sentences();
         let examples = examples(&sentences, actions, &self.vocabulary, &self.labels, config.delay)?;
-        let pretrained = self.vectors.as_deref().filter(|_| !self.preset.words.open);
+        let words = &self.preset.words;
+        let pretrained = self.vectors.as_deref().filter(|_| !words.open || words.tuned > 0);
         Ok(Stage {
             name,
             objective,
@@ -217,20 +232,26 @@ impl<'a> Workplace<'a> {
             pretrained: pretrained.map(|vectors| (vectors, self.preset.words.gain)),
             seed: self.preset.seed,
             shards: self.preset.shards,
+            compute: self.options.compute,
+            untuned: self.preset.words.untuned,
             folder: &self.options.out,
             checkpoint_every: self.options.checkpoint_every,
-            keep_last: objective == Objective::Generator,
+            keep_last: objective == Objective::Generator || self.preset.with_valid,
         })
     }
 
-    fn run(stage: &Stage, judge: crate::stage::Judge, tell: &mut dyn FnMut(Event)) -> Result<Report> {
-        tell(Event::Started(stage.name, stage.examples.len()));
+    fn run(
+        stage: &Stage,
+        judge: crate::stage::Judge,
+        tell: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        _ = tell(Event::Started(stage.name, stage.examples.len()));
         let report = stage.run(judge, &mut |progress| tell(Event::Progress(progress)))?;
-        tell(Event::Finished(&report));
+        _ = tell(Event::Finished(&report));
         Ok(report)
     }
 
-    fn train_generator(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+    fn train_generator(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Report> {
         let training = &self.preset.generator.training;
         let (name, objective) = (StageName::Generator, Objective::Generator);
         let stage = self.stage(name, objective, self.generator.clone(), training, &[])?;
@@ -238,18 +259,18 @@ impl<'a> Workplace<'a> {
         Self::run(&stage, &judge, tell)
     }
 
-    fn derive_actions(&self, tell: &mut dyn FnMut(Event)) -> Result<()> {
+    fn derive_actions(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<()> {
         let weights = self.read_weights(StageName::Generator, &self.generator)?;
         let generator = self.parts(&self.generator, &[&weights])?.load()?;
         let sentences = self.train_sentences();
-        tell(Event::Started(StageName::Actions, sentences.len()));
+        _ = tell(Event::Started(StageName::Actions, sentences.len()));
         let actions = derive_actions(&generator, &sentences)?;
         actions::write(&self.result(StageName::Actions), &sentences, &actions)?;
-        tell(Event::Actions(&ActionStats::of(&actions)));
+        _ = tell(Event::Actions(&ActionStats::of(&actions)));
         Ok(())
     }
 
-    fn train_reviser(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+    fn train_reviser(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Report> {
         let training = &self.preset.reviser_training;
         let stage =
             self.stage(StageName::Reviser, Objective::Reviser, self.reviser_config(), training, &[])?;
@@ -257,7 +278,7 @@ impl<'a> Workplace<'a> {
         Self::run(&stage, &judge, tell)
     }
 
-    fn train_first_pass(&self, tell: &mut dyn FnMut(Event)) -> Result<Report> {
+    fn train_first_pass(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Report> {
         let actions = self.result(StageName::Actions);
         if !actions.exists() {
             return Err(Error::invalid(
@@ -317,14 +338,18 @@ impl<'a> Workplace<'a> {
     }
 }
 
-/// The words that get a trained row: all of training, or of an open vocabulary those without a vector.
+/// The words that get a trained row: all of training, or of an open vocabulary those without a vector and those that are
+/// tuned.
 fn vocabulary(preset: &Preset, corpus: &Corpus, vectors: Option<&Arc<WordVectors>>) -> Result<Vocabulary> {
-    let words = || corpus.train.iter().flat_map(|sentence| &sentence.words);
+    let valid = if preset.with_valid { corpus.valid.as_slice() } else { &[] };
+    let words = || corpus.train.iter().chain(valid).flat_map(|sentence| &sentence.words);
     let mut counts: HashMap<&Text, usize> = HashMap::new();
     words().for_each(|word| *counts.entry(word).or_default() += 1);
     let open = vectors.filter(|_| preset.words.open);
     let trained = |word: &&Text| {
-        counts[*word] >= preset.words.min_count && open.is_none_or(|vectors| vectors.row(word).is_none())
+        let (count, WordTable { min_count, tuned, .. }) = (counts[*word], &preset.words);
+        let without = || open.is_none_or(|vectors| vectors.row(word).is_none());
+        count >= *min_count && without() || *tuned > 0 && count >= *tuned
     };
     let vocabulary = Vocabulary::new(distinct(words().filter(trained)))?;
     Ok(match open {

@@ -14,6 +14,7 @@ use crate::{Error, Result};
 ///
 /// Matrices are [inputs, outputs], so that the gradient of a product needs no transposition; vectors are [1, size]. A
 /// matrix that acts on two things put together, as in a model on disk, is here a matrix for each.
+#[derive(Clone)]
 pub struct Weights {
     /// By the name of the tensor on disk and, where there are several, of the piece.
     pub(crate) tensors: BTreeMap<String, Tensor<2>>,

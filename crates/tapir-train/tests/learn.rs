@@ -78,7 +78,7 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     let text = PRESET.replace("VECTORS", &vectors.display().to_string());
     let preset = Preset::parse(&text, "test", &[]).unwrap();
     let options = RunOptions { data: Some(data), ..RunOptions::new(folder.path().join("run")) };
-    let run = train(&preset, &options, &mut |_| ()).unwrap();
+    let run = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     let test = run.test.unwrap();
     println!("{test:?}");
     assert!(test.reviser.score > 70.0, "the reviser scores {}", test.reviser.score);
@@ -87,11 +87,16 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     let revised = test.tapir.revised.unwrap();
     assert!((1.0..50.0).contains(&revised), "{revised} % of words are revised");
     // All stages are there: a second call trains nothing.
-    let again = train(&preset, &options, &mut |_| ()).unwrap();
+    let again = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert!(again.reports.is_empty());
     assert_eq!(again.test.unwrap().tapir, test.tapir);
     assert!(tapir::Model::open(again.model.unwrap()).is_ok());
     // Another preset does not write over this one's work.
     let other = Preset::parse(&text, "test", &["seed=1".to_owned()]).unwrap();
-    assert!(train(&other, &options, &mut |_| ()).unwrap_err().to_string().contains("another preset"));
+    assert!(
+        train(&other, &options, &mut |_| std::ops::ControlFlow::Continue(()))
+            .unwrap_err()
+            .to_string()
+            .contains("another preset")
+    );
 }

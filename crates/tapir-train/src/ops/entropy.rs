@@ -5,7 +5,10 @@ use tapir::kernels;
 use super::{Array, Function};
 
 #[derive(Clone, Debug)]
-pub(super) struct Entropy;
+pub(super) struct Entropy {
+    /// How much of a label's weight is spread evenly over all labels.
+    pub(super) smoothing: f32,
+}
 
 impl Function<2> for Entropy {
     /// The gradient of the sum.
@@ -35,9 +38,12 @@ impl Function<2> for Entropy {
                 let gold = label as usize;
                 let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                 let sum: f32 = logits.iter().map(|logit| (logit - top).exp()).sum();
-                total += f64::from((sum.ln() + top - logits[gold]) * weight);
-                row.iter_mut().for_each(|value| *value = (*value - top).exp() / sum * weight);
-                row[gold] -= weight;
+                let share = self.smoothing / labels as f32;
+                let mean = logits.iter().sum::<f32>() * share;
+                let expected = mean + (1.0 - self.smoothing) * logits[gold];
+                total += f64::from((sum.ln() + top - expected) * weight);
+                row.iter_mut().for_each(|value| *value = ((*value - top).exp() / sum - share) * weight);
+                row[gold] -= (1.0 - self.smoothing) * weight;
             }
         }
         let rows = logits.rows();

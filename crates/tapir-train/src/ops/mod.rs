@@ -2,12 +2,13 @@
 //!
 //! Recurrences and normalisations are many small operations a step; as single nodes they cost neither an allocation nor
 //! a graph entry each, and the gradient of a recurrent matrix is one product over all steps instead of a sum over steps.
-//! They run on the CPU; a device backend would bring their inputs to the host.
+//! They run on the CPU: a GPU backend brings their inputs to the host and takes the result back.
 
 mod array;
 mod attention;
 mod cells;
 mod entropy;
+mod host;
 mod lstm;
 mod norm;
 mod summaries;
@@ -19,11 +20,12 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops as Node, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 
 pub(crate) use array::Array;
 pub(crate) use attention::AttentionKind;
+use host::Host;
 
 /// A function of `N` arrays to one, and its gradient.
 trait Function<const N: usize>: Clone + Send + Sync + Debug + 'static {
@@ -39,41 +41,46 @@ trait Function<const N: usize>: Clone + Send + Sync + Debug + 'static {
 #[derive(Clone, Debug)]
 struct Fused<F>(F);
 
-impl<F: Function<N>, const N: usize> Backward<Flex, N> for Fused<F> {
+impl<B: Host, F: Function<N>, const N: usize> Backward<B, N> for Fused<F> {
     type State = F::Saved;
 
     fn backward(self, ops: Node<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let grad = Array::from(grads.consume::<Flex>(&ops.node));
-        let inputs = self.0.backward(ops.state, grad);
+        let grad = grads.consume::<B>(&ops.node);
+        let device = grad.device();
+        let inputs = self.0.backward(ops.state, B::to_host(grad));
         for (parent, grad) in ops.parents.into_iter().zip(inputs) {
             if let Some(parent) = parent {
-                grads.register::<Flex>(parent.id, grad.into());
+                grads.register::<B>(parent.id, B::from_host(grad, &device));
             }
         }
     }
 }
 
 /// Runs a function without recording it.
-fn run<const N: usize>(f: impl Function<N>, inputs: [FloatTensor<Flex>; N]) -> FloatTensor<Flex> {
-    f.forward(inputs.map(Array::from)).0.into()
+fn run<B: Host, const N: usize>(f: impl Function<N>, inputs: [FloatTensor<B>; N]) -> FloatTensor<B> {
+    let device = inputs[0].device();
+    B::from_host(f.forward(inputs.map(B::to_host)).0, &device)
 }
 
 /// Runs a function as a node of the graph.
-fn record<C: CheckpointStrategy, const N: usize>(
+fn record<B: Host, C: CheckpointStrategy, const N: usize>(
     f: impl Function<N>,
-    inputs: [FloatTensor<Autodiff<Flex, C>>; N],
-) -> FloatTensor<Autodiff<Flex, C>> {
-    let nodes = inputs.each_ref().map(FloatTensor::<Autodiff<Flex, C>>::node);
-    let arrays = inputs.map(|input| Array::from(input.into_primitive()));
-    let (output, saved) = f.forward(arrays);
-    match Fused(f).prepare::<C>(nodes).compute_bound().stateful() {
-        OpsKind::Tracked(prep) => prep.finish(saved, output.into()),
-        OpsKind::UnTracked(prep) => prep.finish(output.into()),
+    inputs: [FloatTensor<Autodiff<B, C>>; N],
+) -> FloatTensor<Autodiff<B, C>> {
+    let nodes = inputs.each_ref().map(FloatTensor::<Autodiff<B, C>>::node);
+    let inputs = inputs.map(FloatTensor::<Autodiff<B, C>>::into_primitive);
+    let device = inputs[0].device();
+    let (output, saved) = f.forward(inputs.map(B::to_host));
+    let output = B::from_host(output, &device);
+    match Backward::<B, N>::prepare::<C>(Fused(f), nodes).compute_bound().stateful() {
+        OpsKind::Tracked(prep) => prep.finish(saved, output),
+        OpsKind::UnTracked(prep) => prep.finish(output),
     }
 }
 
 /// The fused operations as burn's dispatch sees them.
-#[backend_extension(Flex, Autodiff)]
+#[cfg_attr(not(feature = "gpu"), backend_extension(Flex, Autodiff))]
+#[cfg_attr(feature = "gpu", backend_extension(Cube, Flex, Autodiff))]
 trait Fusions: Backend {
     fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self>;
     fn summaries(
@@ -97,7 +104,7 @@ trait Fusions: Backend {
         bias: FloatTensor<Self>,
         unbiased: bool,
     ) -> FloatTensor<Self>;
-    fn entropy(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self>;
+    fn entropy(logits: FloatTensor<Self>, target: FloatTensor<Self>, smoothing: f32) -> FloatTensor<Self>;
     fn attention(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
@@ -146,8 +153,12 @@ macro_rules! fusions {
             $run(norm::Norm { unbiased }, [x, weight, bias])
         }
 
-        fn entropy(logits: FloatTensor<Self>, target: FloatTensor<Self>) -> FloatTensor<Self> {
-            $run(entropy::Entropy, [logits, target])
+        fn entropy(
+            logits: FloatTensor<Self>,
+            target: FloatTensor<Self>,
+            smoothing: f32,
+        ) -> FloatTensor<Self> {
+            $run(entropy::Entropy { smoothing }, [logits, target])
         }
 
         fn attention(
@@ -166,11 +177,16 @@ macro_rules! fusions {
 }
 
 impl Fusions for Flex {
-    fusions!(run);
+    fusions!(run::<Self, _>);
 }
 
-impl<C: CheckpointStrategy> Fusions for Autodiff<Flex, C> {
-    fusions!(record::<C, _>);
+#[cfg(feature = "gpu")]
+impl Fusions for burn::backend::Cube {
+    fusions!(run::<Self, _>);
+}
+
+impl<B: Host, C: CheckpointStrategy> Fusions for Autodiff<B, C> {
+    fusions!(record::<B, C, _>);
 }
 
 /// An LSTM over time-major rows: gates [steps × batch, 4H] (of the inputs, bias included), state [H, 4H] to h
@@ -215,9 +231,9 @@ pub(crate) fn norm(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, unbiased: b
 }
 
 /// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight, to [1, 1].
-pub(crate) fn entropy(logits: Tensor<2>, target: Tensor<2>) -> Tensor<2> {
+pub(crate) fn entropy(logits: Tensor<2>, target: Tensor<2>, smoothing: f32) -> Tensor<2> {
     let (logits, target) = (logits.into_dispatch(), target.into_dispatch());
-    Tensor::from_dispatch(<Dispatch as Fusions>::entropy(logits, target))
+    Tensor::from_dispatch(<Dispatch as Fusions>::entropy(logits, target, smoothing))
 }
 
 /// Attention of each sentence to itself: query, key, value [sentences × length, d], lengths [sentences, 1], keep (what
