@@ -14,12 +14,8 @@ fn main() -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    if has_nextest() {
-        cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])?;
-    } else {
-        cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])?;
-    }
-    cargo(&["test", "--workspace", "--doc"])?;
+    // Tests and the examples of the documentation in one call: apart, the second would build burn anew.
+    cargo(&["test", "--workspace", "--no-fail-fast"])?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()
 }
@@ -33,11 +29,6 @@ fn portable() -> Result<()> {
         return cargo(&["check", "-p", "tapir", "--no-default-features"]);
     }
     cargo(&["check", "-p", "tapir", "--no-default-features", "--target", target])
-}
-
-/// Is `cargo-nextest` on this machine? It runs the same tests, quicker to read; never required.
-fn has_nextest() -> bool {
-    Command::new("cargo").args(["nextest", "--version"]).output().is_ok_and(|output| output.status.success())
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
