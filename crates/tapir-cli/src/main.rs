@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "train")]
 mod actions;
 mod analyze;
 mod bench;
@@ -12,16 +13,19 @@ mod info;
 mod measure;
 mod model;
 mod quantize;
+#[cfg(feature = "train")]
 mod recipe;
 mod report;
 mod stream;
 mod sweep;
 mod tag;
 mod trace;
+#[cfg(feature = "train")]
 mod train;
 mod vectors;
 
 /// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
+#[cfg(feature = "train")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -37,7 +41,9 @@ struct Cli {
 enum Command {
     Tag(tag::Tag),
     Stream(stream::Stream),
+    #[cfg(feature = "train")]
     Train(train::Train),
+    #[cfg(feature = "train")]
     Actions(actions::Actions),
     Eval(eval::Eval),
     Sweep(sweep::Sweep),
@@ -58,7 +64,9 @@ fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
         Command::Tag(command) => command.run(),
         Command::Stream(command) => command.run(),
+        #[cfg(feature = "train")]
         Command::Train(command) => command.run(),
+        #[cfg(feature = "train")]
         Command::Actions(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Sweep(command) => command.run(),
