@@ -1,15 +1,21 @@
 //! The `tapir` program: arguments in, library calls, output. One file a subcommand.
 
-use clap::{Parser, Subcommand};
+use std::sync::LazyLock;
+
+use clap::{CommandFactory, Parser, Subcommand};
 
 #[cfg(feature = "train")]
 mod actions;
 mod analyze;
 mod bench;
+mod completions;
 mod data;
 mod eval;
 mod import;
 mod info;
+mod lines;
+mod live;
+mod man;
 mod measure;
 mod model;
 mod quantize;
@@ -29,9 +35,21 @@ mod vectors;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What `--version` says; `-V` gives the number alone.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let tasks: Vec<_> = tapir::Model::embedded_tasks().collect();
+    format!(
+        "{}\nkernels: {}\nmodels:  {}\ntrain:   {}",
+        env!("CARGO_PKG_VERSION"),
+        tapir::kernels::isa(),
+        tasks.join(", "),
+        if cfg!(feature = "train") { "yes" } else { "no" },
+    )
+});
+
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
-#[command(name = "tapir", version, propagate_version = true)]
+#[command(name = "tapir", version, long_version = LONG_VERSION.as_str(), propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,6 +57,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Live(live::Live),
     Tag(tag::Tag),
     Stream(stream::Stream),
     #[cfg(feature = "train")]
@@ -58,10 +77,13 @@ enum Command {
     Info(info::Info),
     Quantize(quantize::Quantize),
     Import(import::Import),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        Command::Live(command) => command.run(),
         Command::Tag(command) => command.run(),
         Command::Stream(command) => command.run(),
         #[cfg(feature = "train")]
@@ -79,6 +101,8 @@ fn main() -> std::process::ExitCode {
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
         Command::Import(command) => command.run(),
+        Command::Completions(command) => command.run(Cli::command()),
+        Command::Man(command) => command.run(Cli::command()),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
