@@ -42,8 +42,8 @@ impl Live {
             signal_hook::flag::register(signal, killed.clone()).context("cannot watch for signals")?;
         }
         // From here on a panic restores the terminal, too: `init` sees to it.
-        let mut terminal = ratatui::try_init().context("the terminal")?;
-        let result = converse(&mut terminal, &mut state, &killed);
+        let result =
+            ratatui::try_init().and_then(|mut terminal| converse(&mut terminal, &mut state, &killed));
         ratatui::restore();
         result.context("the terminal")
     }
