@@ -1,8 +1,9 @@
 //! `tapir tag`: label text.
 
+use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -76,18 +77,16 @@ impl Tag {
             None => {
                 bail!("nothing to label: give a text, a file, or - for standard input (tapir tag --help)")
             }
-            Some(text) => match file(text) {
-                Some(path) => {
-                    let name = path.display().to_string();
-                    let file = std::fs::File::open(&path).with_context(|| name.clone())?;
-                    let bytes = file.metadata().with_context(|| name.clone())?.len();
-                    self.label(file, &name, Some(bytes))
-                }
-                None => {
-                    let text = std::io::Cursor::new(text.to_owned());
-                    self.label(text, "the text", None)
-                }
-            },
+            Some(path) if is_file(path) => {
+                let file = File::open(path).with_context(|| path.to_owned())?;
+                let bytes = file.metadata().with_context(|| path.to_owned())?.len();
+                let name = path.to_owned();
+                self.label(file, &name, Some(bytes))
+            }
+            Some(text) => {
+                let text = std::io::Cursor::new(text.to_owned());
+                self.label(text, "the text", None)
+            }
         }
     }
 
@@ -249,9 +248,8 @@ fn steps(
 }
 
 /// Is the text the name of a file?
-fn file(text: &str) -> Option<PathBuf> {
-    let path = Path::new(text);
-    (text.len() < 4096 && path.is_file()).then(|| path.to_owned())
+fn is_file(text: &str) -> bool {
+    text.len() < 4096 && Path::new(text).is_file()
 }
 
 /// How far a file has been labelled: on a terminal, unless the labels go there, too.

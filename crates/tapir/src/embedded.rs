@@ -69,15 +69,12 @@ impl Model {
     /// assert!(tapir::Model::embedded_for("chess").unwrap_err().to_string().contains("snips"));
     /// ```
     pub fn embedded_for(task: &str) -> Result<Self> {
-        match MODELS.iter().find(|model| model.task == task) {
-            Some(model) => model.load(),
-            None => {
-                let tasks: Vec<_> = Self::embedded_tasks().collect();
-                let reason =
-                    format!("no model for this task is in the program; there are: {}", tasks.join(", "));
-                Err(Error::invalid(format!("task `{task}`"), reason))
-            }
-        }
+        let model = MODELS.iter().find(|model| model.task == task).ok_or_else(|| {
+            let tasks: Vec<_> = Self::embedded_tasks().collect();
+            let reason = format!("no model for this task is in the program; there are: {}", tasks.join(", "));
+            Error::invalid(format!("task `{task}`"), reason)
+        })?;
+        model.load()
     }
 
     /// The tasks that have a model in the program.

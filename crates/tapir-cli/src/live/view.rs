@@ -137,13 +137,12 @@ fn finished(state: &LiveState, sentence: &Sentence, width: usize) -> Vec<Line<'s
     let rest = sentence.words.get(next..).unwrap_or_default();
     pieces.extend(rest.iter().map(|word| vec![word.clone().into()]));
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let mut summary =
-        format!("  {}, {}", count(sentence.words.len(), "word"), count(sentence.revisions, "revision"));
+    let mut summary = vec![count(sentence.words.len(), "word"), count(sentence.revisions, "revision")];
     if sentence.mended > 0 {
-        summary += &format!(", {} mended at the end", count(sentence.mended, "label"));
+        summary.push(count(sentence.mended, "label") + " mended at the end");
     }
     let mut lines = wrapped(pieces, width);
-    lines.push(Line::from(summary).dim());
+    lines.push(Line::from(format!("  {}", summary.join(", "))).dim());
     lines
 }
 

@@ -1,0 +1,109 @@
+//! The program as a whole, on the SNIPS test sentences: `cargo bench -p tapir-cli --bench tag`.
+//!
+//! Words a second with one and two threads and their ratio, the time from start to the first label, and the peak of
+//! memory, the last two against what was promised.
+#![allow(clippy::unwrap_used)] // a benchmark that cannot run should say where
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tapir");
+const SENTENCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/snips/test/seq.in");
+const FIRST_LABEL: Duration = Duration::from_millis(100);
+const MEMORY: f64 = 150.0;
+
+fn main() {
+    let text = std::fs::read_to_string(SENTENCES).unwrap();
+    let words = text.split_whitespace().count();
+
+    // Turn by turn, so that a busy moment of the machine meets both.
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..5 {
+        for (threads, times) in ["1", "2"].into_iter().zip(&mut times) {
+            times.push(whole_file(threads));
+        }
+    }
+    let [one, two] = times.map(median);
+    let speed = |time: Duration| words as f64 / time.as_secs_f64();
+    println!("one thread    {:>8.0} words a second", speed(one));
+    println!("two threads   {:>8.0} words a second", speed(two));
+    println!("ratio         {:>8.2}", speed(two) / speed(one));
+
+    let first = median((0..20).map(|_| first_label()).collect());
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    println!(
+        "first label   {:>8.1} ms, median of 20, against {:.0}: {}",
+        milliseconds(first),
+        milliseconds(FIRST_LABEL),
+        verdict(first <= FIRST_LABEL)
+    );
+    match peak_memory() {
+        Some(memory) => {
+            println!("peak memory   {memory:>8.1} MB, against {MEMORY:.0}: {}", verdict(memory <= MEMORY));
+        }
+        None => println!("peak memory   is measured where there is /proc"),
+    }
+}
+
+fn verdict(kept: bool) -> &'static str {
+    if kept { "kept" } else { "MISSED" }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn tag(text: &str) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["tag", text, "--format", "json"]);
+    command
+}
+
+/// The whole file, start-up included.
+fn whole_file(threads: &str) -> Duration {
+    assert!(Path::new(SENTENCES).is_file());
+    let start = Instant::now();
+    let status = tag(SENTENCES).args(["--threads", threads]).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    start.elapsed()
+}
+
+/// From starting the program to the first byte that it prints.
+fn first_label() -> Duration {
+    let start = Instant::now();
+    let mut child = tag("play some jazz by miles davis").stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let time = start.elapsed();
+    child.wait_with_output().unwrap();
+    time
+}
+
+/// The most memory that the program held, in megabytes, after it has labelled the whole file and waits for more.
+fn peak_memory() -> Option<f64> {
+    let mut child = Command::new(PROGRAM)
+        .args(["tag", "-", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let text = std::fs::read_to_string(SENTENCES).unwrap();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    let writer = std::thread::spawn(move || {
+        std::io::Write::write_all(&mut input, text.as_bytes()).unwrap();
+        input
+    });
+    for _ in 0..lines {
+        std::io::BufRead::read_line(&mut output, &mut String::new()).unwrap();
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok();
+    drop(writer.join().unwrap());
+    child.wait().unwrap();
+    let status = status?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(peak.trim().trim_end_matches(" kB").parse::<f64>().ok()? * 1024.0 / 1e6)
+}
