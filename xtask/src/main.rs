@@ -14,6 +14,8 @@ fn main() -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    // The quick build: the program without training.
+    cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
     if has_nextest() {
         cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])?;
     } else {

@@ -45,8 +45,8 @@ pub(crate) struct Tag {
     #[arg(long)]
     no_final_pass: bool,
     /// How many threads label lines [default: one a core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -93,8 +93,8 @@ impl Tag {
     /// Labels every line of the input, which is so many bytes long if that is known.
     fn label(self, input: impl Read + Send + 'static, name: &str, bytes: Option<u64>) -> Result<()> {
         let model = self.model.open()?;
-        let threads = self.threads.or_else(|| std::thread::available_parallelism().ok());
-        let threads = threads.map_or(1, NonZeroUsize::get);
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.threads.map_or_else(cores, usize::from);
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let tokenizer = if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
         let (tag, place) = (Arc::new(self), Arc::<str>::from(name));
@@ -118,14 +118,14 @@ impl Tag {
         });
         let progress = progress(bytes);
         let mut out = std::io::stdout().lock();
-        in_order(Batches::new(input, name), workers, |batch: Labelled| {
+        let result = in_order(Batches::new(input, name), workers, |batch: Labelled| {
             out.write_all(&batch.text)?;
             out.flush()?;
             progress.inc(batch.bytes);
             batch.error.map_or(Ok(()), Err)
-        })?;
+        });
         progress.finish_and_clear();
-        Ok(())
+        result
     }
 
     fn sentence(

@@ -78,6 +78,37 @@ fn live_needs_a_terminal() {
     program(&["live"]).assert().failure().stderr(contains("needs a terminal").and(contains("tapir tag")));
 }
 
+#[test]
+fn whoever_has_read_enough_may_leave() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = dir.path().join("model");
+    tapir::doctest::parts().save(&model).unwrap();
+    let model = model.to_str().unwrap();
+    let small = dir.path().join("small");
+    for arguments in [
+        &["info", model][..],
+        &["info", model, "--json"],
+        &["quantize", model, small.to_str().unwrap()],
+        &["data", "stats", "snips"],
+        &["data", "stats", "snips", "--json"],
+        &["vectors", "lookup", "assets/en_300d.tapirvec", "jazz", "unheardof"],
+        &["eval", model, "snips", "--help"],
+        &["completions", "bash"],
+        &["man"],
+    ] {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tapir"))
+            .args(arguments)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let end = child.wait_with_output().unwrap();
+        assert!(end.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&end.stderr));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn the_pipeline_of_the_examples_runs() {

@@ -71,6 +71,8 @@ fn bad_text_is_named() {
         .failure()
         .stderr(contains("line 1").and(contains("5000 bytes")));
     let (_dir, mut program) = tapir("tag");
+    program.args(["play", "--threads", "0"]).assert().failure().stderr(contains("1..=256"));
+    let (_dir, mut program) = tapir("tag");
     program.args(["play", "--threshold", "2"]).assert().failure().stderr(contains("0 to 1"));
     Command::cargo_bin("tapir")
         .unwrap()

@@ -4,15 +4,14 @@
 
 use tapir::{Action, Model};
 
-/// What a recogniser has understood after each stretch of sound. Its second guess at the band is right.
-const HYPOTHESES: [&str; 7] = [
-    "play",
-    "play the",
-    "play the best of",
-    "play the best of the rolling",
-    "play the best of the rolling thunder",
-    "play the best of the rolling stones",
-    "play the best of the rolling stones on spotify",
+/// What a recogniser has understood after each stretch of sound. It takes its first guess at the city back.
+const HYPOTHESES: [&str; 6] = [
+    "what",
+    "what is the weather",
+    "what is the weather in new",
+    "what is the weather in newark",
+    "what is the weather in new york",
+    "what is the weather in new york tomorrow",
 ];
 
 fn main() -> tapir::Result<()> {
