@@ -38,7 +38,12 @@ impl Live {
         let threshold = self.model.threshold().unwrap_or(model.config().threshold);
         let mut state = LiveState::new(model, threshold);
         let killed = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let endings = [
+            signal_hook::consts::SIGTERM,
+            #[cfg(unix)]
+            signal_hook::consts::SIGHUP,
+        ];
+        for signal in endings {
             signal_hook::flag::register(signal, killed.clone()).context("cannot watch for signals")?;
         }
         // From here on a panic restores the terminal, too: `init` sees to it.

@@ -43,7 +43,7 @@ fn draw_title(state: &LiveState, frame: &mut Frame, area: Rect) {
     let threshold = match state.threshold() {
         1.0.. => "threshold 1.00: never revises ".to_owned(),
         0.0 => "threshold 0.00: revises at every word ".to_owned(),
-        threshold => format!("revises from {threshold:.2} "),
+        threshold => format!("threshold {threshold:.2} "),
     };
     frame.render_widget(Line::from(threshold).right_aligned(), area);
 }
