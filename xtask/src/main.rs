@@ -14,6 +14,8 @@ fn main() -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    // The quick build: the program without training.
+    cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
     // Tests and the examples of the documentation in one call: apart, the second would build burn anew.
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;

@@ -1,5 +1,6 @@
 //! `tapir data`: convert corpora and count them.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -138,9 +139,13 @@ impl Convert {
             let report = serde_json::json!({
                 "from": from.name(), "to": to.name(), "sentences": written, "skipped": skipped,
             });
-            println!("{report}");
+            writeln!(std::io::stdout(), "{report}")?;
         } else {
-            println!("{}: {written} sentences, from {from} to {to}", self.output.display());
+            writeln!(
+                std::io::stdout(),
+                "{}: {written} sentences, from {from} to {to}",
+                self.output.display()
+            )?;
         }
         tell_skipped(skipped, first.as_ref());
         Ok(())
@@ -160,9 +165,9 @@ impl Show {
             let mut report = serde_json::to_value(&stats)?;
             report["task"] = task.name.into();
             report["skipped"] = skipped.into();
-            println!("{report:#}");
+            writeln!(std::io::stdout(), "{report:#}")?;
         } else {
-            println!("{}\n{stats}", heading(&task));
+            writeln!(std::io::stdout(), "{}\n{stats}", heading(&task))?;
             tell_skipped(skipped, None);
         }
         Ok(())

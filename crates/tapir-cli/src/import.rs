@@ -1,5 +1,6 @@
 //! `tapir import`: a model trained with the authors' implementation.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -76,12 +77,13 @@ impl Import {
         let parts = tapir::import(Bytes::open(&self.state)?, &file, &options, labels, vocabulary)?;
         parts.clone().load().with_context(|| file)?;
         crate::write_model(&parts, &self.out, self.force)?;
-        println!(
+        writeln!(
+            std::io::stdout(),
             "{}: {:.2} MB, {} labels",
             self.out.display(),
             parts.weights.len() as f64 / 1e6,
             parts.labels.len()
-        );
+        )?;
         Ok(())
     }
 }

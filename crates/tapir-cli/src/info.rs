@@ -1,6 +1,7 @@
 //! `tapir info`: what a model directory holds.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -23,7 +24,7 @@ impl Info {
     pub(crate) fn run(self) -> Result<()> {
         let model = Model::open(&self.model)?;
         let text = if self.json { as_json(&model)? } else { as_text(&model) };
-        print!("{text}");
+        std::io::stdout().write_all(text.as_bytes())?;
         Ok(())
     }
 }

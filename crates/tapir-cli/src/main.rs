@@ -1,34 +1,57 @@
 //! The `tapir` program: arguments in, library calls, output. One file a subcommand.
 
-use clap::{Parser, Subcommand};
+use std::sync::LazyLock;
 
+use clap::{CommandFactory, Parser, Subcommand};
+
+#[cfg(feature = "train")]
 mod actions;
 mod analyze;
 mod bench;
+mod completions;
 mod data;
 mod eval;
 mod import;
 mod info;
+mod lines;
+mod live;
+mod man;
 mod measure;
 mod model;
 mod quantize;
+#[cfg(feature = "train")]
 mod recipe;
 mod report;
 mod stream;
 mod sweep;
 mod tag;
 mod trace;
+#[cfg(feature = "train")]
 mod train;
+#[cfg(feature = "train")]
 mod tune;
 mod vectors;
 
 /// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
+#[cfg(feature = "train")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What `--version` says; `-V` gives the number alone.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let tasks: Vec<_> = tapir::Model::embedded_tasks().collect();
+    format!(
+        "{}\nkernels: {}\nmodels:  {}\ntrain:   {}",
+        env!("CARGO_PKG_VERSION"),
+        tapir::kernels::isa(),
+        tasks.join(", "),
+        if cfg!(feature = "train") { "yes" } else { "no" },
+    )
+});
+
 /// Label words while they arrive, and revise only when a learned policy says so.
 #[derive(Parser)]
-#[command(name = "tapir", version, propagate_version = true)]
+#[command(name = "tapir", version, long_version = LONG_VERSION.as_str(), propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,10 +59,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Live(live::Live),
     Tag(tag::Tag),
     Stream(stream::Stream),
+    #[cfg(feature = "train")]
     Train(train::Train),
+    #[cfg(feature = "train")]
     Actions(actions::Actions),
+    #[cfg(feature = "train")]
     Tune(tune::Tune),
     Eval(eval::Eval),
     Sweep(sweep::Sweep),
@@ -54,14 +81,20 @@ enum Command {
     Info(info::Info),
     Quantize(quantize::Quantize),
     Import(import::Import),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        Command::Live(command) => command.run(),
         Command::Tag(command) => command.run(),
         Command::Stream(command) => command.run(),
+        #[cfg(feature = "train")]
         Command::Train(command) => command.run(),
+        #[cfg(feature = "train")]
         Command::Actions(command) => command.run(),
+        #[cfg(feature = "train")]
         Command::Tune(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Sweep(command) => command.run(),
@@ -74,6 +107,8 @@ fn main() -> std::process::ExitCode {
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
         Command::Import(command) => command.run(),
+        Command::Completions(command) => command.run(Cli::command()),
+        Command::Man(command) => command.run(Cli::command()),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use tapir::{Model, Session};
 
 /// Which model to run, and how eagerly it revises.
 #[derive(clap::Args)]
 pub(crate) struct Choice {
     /// The model directory; without it, the model that ships with the program
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
+    /// Which of the models that ship with the program [default: snips]
+    #[arg(long, conflicts_with = "model", value_parser = PossibleValuesParser::new(Model::embedded_tasks()))]
+    task: Option<String>,
     /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's own]
     #[arg(long, value_parser = threshold)]
     threshold: Option<f32>,
@@ -18,10 +22,16 @@ pub(crate) struct Choice {
 
 impl Choice {
     pub(crate) fn open(&self) -> Result<Model> {
-        Ok(match &self.model {
-            Some(dir) => Model::open(dir)?,
-            None => Model::embedded()?,
+        Ok(match (&self.model, &self.task) {
+            (Some(dir), _) => Model::open(dir)?,
+            (None, Some(task)) => Model::embedded_for(task)?,
+            (None, None) => Model::embedded()?,
         })
+    }
+
+    /// The threshold that was asked for.
+    pub(crate) fn threshold(&self) -> Option<f32> {
+        self.threshold
     }
 
     pub(crate) fn session(&self, model: &Model) -> Session {

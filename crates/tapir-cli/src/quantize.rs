@@ -1,5 +1,6 @@
 //! `tapir quantize`: the same model, smaller.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -43,7 +44,13 @@ impl Quantize {
         small.clone().load()?; // a model that cannot be loaded is not written
         crate::write_model(&small, &self.out, self.force)?;
         let megabytes = |parts: &Parts| parts.weights.len() as f64 / 1e6;
-        println!("{}: {:.2} MB -> {:.2} MB", self.out.display(), megabytes(&parts), megabytes(&small));
+        writeln!(
+            std::io::stdout(),
+            "{}: {:.2} MB -> {:.2} MB",
+            self.out.display(),
+            megabytes(&parts),
+            megabytes(&small)
+        )?;
         Ok(())
     }
 }

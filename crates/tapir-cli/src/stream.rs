@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read, Write};
 
 use anyhow::{Context, Result};
-use tapir::protocol::Streams;
+use tapir::protocol::{Response, Streams};
 
 /// Longer messages are answered with an error.
 const LONGEST_MESSAGE: u64 = 1 << 20;
@@ -41,15 +41,18 @@ impl Stream {
             if read == 0 {
                 return Ok(());
             }
-            if read as u64 == LONGEST_MESSAGE && !line.ends_with(b"\n") {
+            let answer = if read as u64 == LONGEST_MESSAGE && !line.ends_with(b"\n") {
                 skip_line(&mut input)?;
-                line = b"a message longer than a megabyte".to_vec();
-            }
-            let text = String::from_utf8_lossy(&line);
-            if text.trim().is_empty() {
-                continue;
-            }
-            let answer = streams.answer(text.trim());
+                Response::refusal(format!(
+                    "a message longer than {LONGEST_MESSAGE} bytes; send words one by one"
+                ))
+            } else {
+                match std::str::from_utf8(&line).map(str::trim) {
+                    Ok("") => continue,
+                    Ok(text) => streams.answer(text),
+                    Err(error) => Response::refusal(format!("not a message: {error}; UTF-8 is expected")),
+                }
+            };
             serde_json::to_writer(&mut output, &answer)?;
             output.write_all(b"\n")?;
             output.flush()?;

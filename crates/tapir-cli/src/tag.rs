@@ -1,14 +1,20 @@
 //! `tapir tag`: label text.
 
-use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tapir::{Action, FinalPass, Model, Session, Tokenizer, Update};
+use tapir::{Action, FinalPass, Session, Tokenizer, Update};
 
-/// Longer lines than this are refused: no sentence is as long, and a file without lines should not fill the memory.
-const LONGEST_LINE: u64 = 1 << 20;
+use crate::lines::{Batch, Batches, in_order};
+
+/// Longer sentences than this are refused: all their labels are kept until they are printed.
+const LONGEST_SENTENCE: usize = 10_000;
 
 /// Label text, a sentence a line
 ///
@@ -38,6 +44,9 @@ pub(crate) struct Tag {
     /// Leave the last word to the policy instead of revising at the end of each sentence
     #[arg(long)]
     no_final_pass: bool,
+    /// How many threads label lines [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -52,57 +61,103 @@ enum Format {
     Json,
 }
 
+/// What became of a batch of lines.
+struct Labelled {
+    text: Vec<u8>,
+    /// How much of the input this is.
+    bytes: u64,
+    error: Option<anyhow::Error>,
+}
+
 impl Tag {
     pub(crate) fn run(self) -> Result<()> {
-        let model = self.model.open()?;
-        let mut session = self.model.session(&model);
-        if self.no_final_pass {
-            session = session.final_pass(FinalPass::Policy);
-        }
-        let tokenizer = if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let mut sentence = |number: usize, text: &str| -> Result<()> {
-            let words = tokenizer.words(text);
-            if words.is_empty() {
-                return Ok(());
-            }
-            let line = || format!("line {number}");
-            let updates = read(&mut session, &words).with_context(line)?;
-            self.show(&mut out, &model, &session, &words, &updates, colour)?;
-            Ok(())
-        };
         match self.text.as_deref() {
-            Some("-") => lines(std::io::stdin().lock(), "standard input", &mut sentence)?,
-            None if !std::io::stdin().is_terminal() => {
-                lines(std::io::stdin().lock(), "standard input", &mut sentence)?;
-            }
+            Some("-") => self.label(std::io::stdin(), "standard input", None),
+            None if !std::io::stdin().is_terminal() => self.label(std::io::stdin(), "standard input", None),
             None => {
                 bail!("nothing to label: give a text, a file, or - for standard input (tapir tag --help)")
             }
-            Some(text) => match file(text) {
-                Some(path) => {
-                    let file = std::fs::File::open(&path).with_context(|| path.display().to_string())?;
-                    lines(BufReader::new(file), text, &mut sentence)?;
-                }
-                None => text.lines().zip(1..).try_for_each(|(line, number)| sentence(number, line))?,
-            },
+            Some(path) if is_file(path) => {
+                let file = File::open(path).with_context(|| path.to_owned())?;
+                let bytes = file.metadata().with_context(|| path.to_owned())?.len();
+                let name = path.to_owned();
+                self.label(file, &name, Some(bytes))
+            }
+            Some(text) => {
+                let text = std::io::Cursor::new(text.to_owned());
+                self.label(text, "the text", None)
+            }
         }
-        out.flush()?;
-        Ok(())
+    }
+
+    /// Labels every line of the input, which is so many bytes long if that is known.
+    fn label(self, input: impl Read + Send + 'static, name: &str, bytes: Option<u64>) -> Result<()> {
+        let model = self.model.open()?;
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.threads.map_or_else(cores, usize::from);
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let tokenizer = if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
+        let (tag, place) = (Arc::new(self), Arc::<str>::from(name));
+        let workers = (0..threads).map(|_| {
+            let (tag, place) = (tag.clone(), place.clone());
+            // With so much undo the session holds every label until the sentence is printed.
+            let mut session = tag.model.session(&model).undo(LONGEST_SENTENCE);
+            if tag.no_final_pass {
+                session = session.final_pass(FinalPass::Policy);
+            }
+            move |batch: Batch| {
+                let mut text = Vec::new();
+                let mut sentence = |(line, number): (&String, usize)| {
+                    let words = tokenizer.words(line);
+                    tag.sentence(&mut text, &mut session, &words, colour)
+                        .with_context(|| format!("{place}, line {number}"))
+                };
+                let result = batch.lines.iter().zip(batch.first..).try_for_each(&mut sentence);
+                Labelled { text, bytes: batch.bytes, error: result.err().or(batch.error) }
+            }
+        });
+        let progress = progress(bytes);
+        let mut out = std::io::stdout().lock();
+        let result = in_order(Batches::new(input, name), workers, |batch: Labelled| {
+            out.write_all(&batch.text)?;
+            out.flush()?;
+            progress.inc(batch.bytes);
+            batch.error.map_or(Ok(()), Err)
+        });
+        progress.finish_and_clear();
+        result
+    }
+
+    fn sentence(
+        &self,
+        out: &mut impl Write,
+        session: &mut Session,
+        words: &[String],
+        colour: bool,
+    ) -> Result<()> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        if words.len() > LONGEST_SENTENCE {
+            bail!(
+                "{} words are more than the {LONGEST_SENTENCE} of the longest sentence; put a sentence on each line",
+                words.len()
+            );
+        }
+        let updates = read(session, words)?;
+        self.show(out, session, words, &updates, colour)
     }
 
     fn show(
         &self,
         out: &mut impl Write,
-        model: &Model,
         session: &Session,
         words: &[String],
         updates: &[Update],
         colour: bool,
     ) -> Result<()> {
         if self.steps && self.format != Format::Json {
-            steps(out, words, updates, model.config().delay, colour)?;
+            steps(out, words, updates, session.model().config().delay, colour)?;
         }
         let labels = session.labels();
         match self.format {
@@ -193,29 +248,17 @@ fn steps(
 }
 
 /// Is the text the name of a file?
-fn file(text: &str) -> Option<PathBuf> {
-    let path = Path::new(text);
-    (text.len() < 4096 && path.is_file()).then(|| path.to_owned())
+fn is_file(text: &str) -> bool {
+    text.len() < 4096 && Path::new(text).is_file()
 }
 
-/// Every line with its number; an error names the line.
-fn lines(mut input: impl BufRead, name: &str, f: &mut impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let read = (&mut input)
-            .take(LONGEST_LINE + 1)
-            .read_until(b'\n', &mut line)
-            .with_context(|| name.to_owned())?;
-        if read == 0 {
-            break;
+/// How far a file has been labelled: on a terminal, unless the labels go there, too.
+fn progress(bytes: Option<u64>) -> ProgressBar {
+    match bytes {
+        Some(bytes) if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() => {
+            let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}, {eta} to go");
+            ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         }
-        if read as u64 > LONGEST_LINE {
-            bail!("{name}, line {number}: longer than {LONGEST_LINE} bytes; put a sentence on each line");
-        }
-        let text =
-            std::str::from_utf8(&line).with_context(|| format!("{name}, line {number}: not a text file"))?;
-        f(number, text).with_context(|| name.to_owned())?;
+        _ => ProgressBar::hidden(),
     }
-    Ok(())
 }

@@ -1,6 +1,8 @@
 //! `tapir vectors`: make, shrink and look into tables of word vectors.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -137,10 +139,14 @@ fn write(table: &VectorTable, output: &std::path::Path, force: bool, json: bool)
         let report = serde_json::json!({
             "words": words, "rows": rows, "dim": dim, "scale": scale, "bytes": bytes,
         });
-        println!("{report}");
+        writeln!(std::io::stdout(), "{report}")?;
     } else {
         let size = bytes as f64 / 1e6;
-        println!("{}: {words} words, {rows} rows of {dim}, {size:.2} MB", output.display());
+        writeln!(
+            std::io::stdout(),
+            "{}: {words} words, {rows} rows of {dim}, {size:.2} MB",
+            output.display()
+        )?;
     }
     Ok(())
 }
@@ -148,10 +154,11 @@ fn write(table: &VectorTable, output: &std::path::Path, force: bool, json: bool)
 impl Lookup {
     fn run(self) -> Result<()> {
         let vectors = WordVectors::open(&self.vectors)?;
+        let mut out = std::io::stdout().lock();
         for word in &self.words {
             let (row, vector) = (vectors.row(word), vectors.vector(word));
             if self.json {
-                println!("{}", serde_json::json!({"word": word, "row": row, "vector": vector}));
+                writeln!(out, "{}", serde_json::json!({"word": word, "row": row, "vector": vector}))?;
                 continue;
             }
             match (row, vector) {
@@ -159,9 +166,9 @@ impl Lookup {
                     let norm = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
                     let first: Vec<String> =
                         vector.iter().take(4).map(|number| format!("{number:.3}")).collect();
-                    println!("{word}\trow {row}\tnorm {norm:.2}\t{} …", first.join(" "));
+                    writeln!(out, "{word}\trow {row}\tnorm {norm:.2}\t{} …", first.join(" "))?;
                 }
-                _ => println!("{word}\tno vector"),
+                _ => writeln!(out, "{word}\tno vector")?,
             }
         }
         Ok(())

@@ -1,41 +1,15 @@
-//! `tapir tag` and `tapir stream` as a user runs them, on a tiny model with random weights.
+//! `tapir tag` as a user runs it, on a tiny model with random weights.
 #![allow(clippy::unwrap_used)]
-#![allow(clippy::format_push_string)] // messages are built line by line
 
-use std::path::PathBuf;
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
 
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
-
-fn tapir(command: &str) -> (tempfile::TempDir, Command) {
-    let dir = tempfile::tempdir().unwrap();
-    let model: PathBuf = dir.path().join("model");
-    let mut parts = tapir::doctest::parts();
-    parts.config.tokenizer = tapir::Tokenizer::Spoken;
-    parts.save(&model).unwrap();
-    let mut program = Command::cargo_bin("tapir").unwrap();
-    program.args([command, "--model"]).arg(model);
-    (dir, program)
-}
-
-fn output(program: &mut Command) -> String {
-    String::from_utf8(program.assert().success().get_output().stdout.clone()).unwrap()
-}
-
-/// Numbers cut to three decimals: the last bits of a float differ between sets of kernels.
-fn rounded(text: &str) -> String {
-    let mut decimals = None;
-    let mut keep = |c: char| {
-        decimals = match (c, decimals) {
-            ('.', _) => Some(0),
-            ('0'..='9', Some(n)) => Some(n + 1),
-            _ => None,
-        };
-        decimals.is_none_or(|n| n <= 3)
-    };
-    text.chars().filter(|c| keep(*c)).collect()
-}
+use support::{output, rounded, tapir};
 
 #[test]
 fn every_format() {
@@ -97,6 +71,8 @@ fn bad_text_is_named() {
         .failure()
         .stderr(contains("line 1").and(contains("5000 bytes")));
     let (_dir, mut program) = tapir("tag");
+    program.args(["play", "--threads", "0"]).assert().failure().stderr(contains("1..=256"));
+    let (_dir, mut program) = tapir("tag");
     program.args(["play", "--threshold", "2"]).assert().failure().stderr(contains("0 to 1"));
     Command::cargo_bin("tapir")
         .unwrap()
@@ -106,73 +82,171 @@ fn bad_text_is_named() {
         .stderr(contains("no such directory"));
 }
 
-#[test]
-fn a_closed_pipe_is_no_error() {
+/// The program with pipes on all sides.
+fn spawn(arguments: &[&str]) -> (tempfile::TempDir, Child) {
     let (dir, _) = tapir("tag");
-    let model = dir.path().join("model");
-    let program = assert_cmd::cargo::cargo_bin!("tapir");
-    let mut child = std::process::Command::new(program)
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tapir"))
         .args(["tag", "-", "--model"])
-        .arg(model)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .arg(dir.path().join("model"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    (dir, child)
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let (_dir, mut child) = spawn(&[]);
     drop(child.stdout.take());
-    let _ =
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), "play jazz\n".repeat(20_000).as_bytes());
+    let _ = child.stdin.take().unwrap().write_all("play jazz\n".repeat(20_000).as_bytes());
     let end = child.wait_with_output().unwrap();
     assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
 }
 
 #[test]
-fn a_stream_answers_every_line() {
-    let (_dir, mut program) = tapir("stream");
-    let lines = [
-        r#"{"push": "play"}"#,
-        r#"{"update": ["play", "jazz"]}"#,
-        r#"{"session": "b", "push": "some"}"#,
-        r#"{"revoke": 1}"#,
-        r#"{"revoke": 9}"#,
-        "nonsense",
-        "",
-        r#"{"finish": true}"#,
-        r#"{"push": "more"}"#,
-        r#"{"reset": true}"#,
-    ];
-    let text = output(program.write_stdin(lines.join("\n")));
-    insta::assert_snapshot!(rounded(&text));
+fn a_line_is_answered_before_the_next_one_comes() {
+    let (_dir, mut child) = spawn(&["--format", "json", "--threads", "3"]);
+    let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut answers = BufReader::new(from).lines();
+    for line in ["play jazz\n", "some miles\n", "by davis\n", "play some jazz\n"] {
+        to.write_all(line.as_bytes()).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["words"][0], line.split(' ').next().unwrap());
+    }
+    drop(to);
+    assert!(answers.next().is_none() && child.wait().unwrap().success());
 }
 
 #[test]
-fn a_thousand_interleaved_sessions_are_as_fresh_ones() {
-    let words = ["play", "some", "jazz", "by", "miles", "davis"];
-    let mut input = String::new();
-    for round in 0..6 {
-        for id in 0..1000 {
-            let word = words[(id * 7 + round * 5) % 6];
-            if round == 3 {
-                input += &format!(
-                    "{{\"session\": \"{id}\", \"push\": \"wrong\"}}\n{{\"session\": \"{id}\", \"revoke\": 1}}\n"
-                );
-            }
-            input += &format!("{{\"session\": \"{id}\", \"push\": \"{word}\"}}\n");
-        }
+fn a_file_without_lines_is_not_read_to_its_end() {
+    let (_dir, mut child) = spawn(&[]);
+    let mut to = child.stdin.take().unwrap();
+    let megabyte = vec![b'x'; 1 << 20];
+    let taken = (0..64).take_while(|_| to.write_all(&megabyte).is_ok()).count();
+    assert!(taken < 4, "{taken} megabytes were taken");
+    let end = child.wait_with_output().unwrap();
+    assert!(!end.status.success());
+    assert!(String::from_utf8_lossy(&end.stderr).contains("standard input, line 1: longer than"));
+}
+
+#[test]
+fn threads_change_nothing() {
+    let vocabulary = ["play", "some", "jazz", "by", "miles", "davis", "who", "What's"];
+    let sentence = |n: usize| {
+        (0..n % 13).map(|i| vocabulary[(n * 5 + i * 3 + n / 7) % 8]).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let text: String = (0..500).map(sentence).collect();
+    for format in ["table", "spans", "conll", "json"] {
+        let run = |threads: &str| {
+            let (_dir, mut program) = tapir("tag");
+            let arguments = ["-", "--steps", "--format", format, "--threads", threads];
+            output(program.args(arguments).write_stdin(text.clone()))
+        };
+        let one = run("1");
+        assert!(one.lines().count() >= 450);
+        assert!(one == run("4"), "{format}: four threads print something else than one");
     }
-    for id in 0..1000 {
-        input += &format!("{{\"session\": \"{id}\", \"finish\": true}}\n");
-    }
-    let (_dir, mut program) = tapir("stream");
-    let text = output(program.write_stdin(input));
-    let model = tapir::doctest::parts().load().unwrap();
-    let answers: Vec<tapir::protocol::Response> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for (id, end) in answers.iter().rev().take(1000).rev().enumerate() {
+    let (_dir, mut program) = tapir("tag");
+    let json = output(program.args(["-", "--format", "json"]).write_stdin(text.clone()));
+    let mut parts = tapir::doctest::parts();
+    parts.config.tokenizer = tapir::Tokenizer::Spoken;
+    let model = parts.load().unwrap();
+    let sentences: Vec<_> = text
+        .lines()
+        .map(|line| tapir::Tokenizer::Spoken.words(line))
+        .filter(|words| !words.is_empty())
+        .collect();
+    assert_eq!(json.lines().count(), sentences.len());
+    for (line, words) in json.lines().zip(&sentences) {
         let mut session = model.session();
-        for round in 0..6 {
-            session.push(words[(id * 7 + round * 5) % 6]).unwrap();
+        for word in words {
+            session.push(word).unwrap();
         }
-        assert_eq!(end.labels.as_ref(), Some(&session.finish().unwrap().labels), "session {id}");
+        let end = session.finish().unwrap();
+        let answer: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(answer["words"], serde_json::json!(words));
+        assert_eq!(answer["labels"], serde_json::json!(end.labels));
     }
+}
+
+#[test]
+fn what_comes_before_an_error_is_printed() {
+    for bad in ["\u{fffd}", &"x".repeat(5000)] {
+        let bad = if bad.len() < 10 { b"\xff\xfe\n".to_vec() } else { format!("{bad}\n").into_bytes() };
+        let mut text = "play jazz\n".repeat(40).into_bytes();
+        text.extend(&bad);
+        text.extend("play jazz\n".repeat(40).into_bytes());
+        let (dir, mut program) = tapir("tag");
+        let file = dir.path().join("text.txt");
+        std::fs::write(&file, text).unwrap();
+        let end = program.arg(&file).args(["--format", "spans", "--threads", "3"]).assert().failure();
+        let end = end.stderr(contains("text.txt, line 41: "));
+        let printed = String::from_utf8(end.get_output().stdout.clone()).unwrap();
+        assert_eq!(printed.lines().filter(|line| line.is_empty()).count(), 40);
+    }
+}
+
+#[test]
+fn every_word_of_a_long_line_has_its_label() {
+    let (_dir, mut program) = tapir("tag");
+    let program = program.args(["-", "--format", "conll", "--threshold", "1"]);
+    let text = output(program.write_stdin("play some jazz ".repeat(700)));
+    assert_eq!(text.lines().filter(|line| line.split_once('\t').is_some()).count(), 2100);
+    let (_dir, mut program) = tapir("tag");
+    let program = program.arg("-").write_stdin("play ".repeat(10_001));
+    program.assert().failure().stderr(contains("line 1").and(contains("10001 words")));
+}
+
+#[test]
+fn files_that_are_no_text_and_models_that_are_none() {
+    let (dir, mut program) = tapir("tag");
+    let binary = dir.path().join("binary");
+    std::fs::write(&binary, (0..=255).cycle().take(100_000).collect::<Vec<u8>>()).unwrap();
+    program
+        .arg(&binary)
+        .assert()
+        .failure()
+        .stderr(contains("binary, line ").and(contains("not a text file")));
+    let (dir, mut program) = tapir("tag");
+    let empty = dir.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    assert_eq!(output(program.arg(&empty)), "");
+    for command in ["tag", "stream"] {
+        let mut program = Command::cargo_bin("tapir").unwrap();
+        program
+            .arg(command)
+            .arg("--model")
+            .arg(dir.path())
+            .write_stdin("play")
+            .assert()
+            .failure()
+            .stderr(contains("config.json"));
+        let mut program = Command::cargo_bin("tapir").unwrap();
+        program
+            .arg(command)
+            .arg("--model")
+            .arg(&empty)
+            .write_stdin("play")
+            .assert()
+            .failure()
+            .stderr(contains("not a directory"));
+    }
+}
+
+#[test]
+fn the_model_that_ships_is_chosen_by_its_task() {
+    let run = |more: &[&str]| {
+        let mut program = Command::cargo_bin("tapir").unwrap();
+        output(program.args(["tag", "play some jazz by miles davis", "--format", "spans"]).args(more))
+    };
+    assert_eq!(run(&[]), "genre\tjazz\nartist\tmiles davis\n\n");
+    assert_eq!(run(&["--task", "snips"]), run(&[]));
+    let mut program = Command::cargo_bin("tapir").unwrap();
+    program.args(["tag", "play", "--task", "chess"]).assert().failure().stderr(contains("snips"));
+    let mut program = Command::cargo_bin("tapir").unwrap();
+    let program = program.args(["tag", "play", "--task", "snips", "--model", "runs/x"]);
+    program.assert().failure().stderr(contains("cannot be used with"));
 }

@@ -47,7 +47,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// What a client is answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// The session that was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +64,13 @@ pub struct Response {
     /// What was wrong; the session is as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+impl Response {
+    /// The answer to what is not a message.
+    pub fn refusal(error: impl Into<String>) -> Self {
+        Self { error: Some(error.into()), ..Self::default() }
+    }
 }
 
 /// The sessions of one connection, by name.
@@ -98,23 +105,17 @@ impl Streams {
     pub fn answer(&mut self, line: &str) -> Response {
         match serde_json::from_str(line) {
             Ok(request) => self.handle(request),
-            Err(error) => Response {
-                session: None,
-                update: None,
-                labels: None,
-                spans: None,
-                error: Some(format!(
-                    "not a message: {error}; expected one of {{\"push\": \"word\"}}, {{\"update\": [\"whole\", \
-                     \"hypothesis\"]}}, {{\"revoke\": 1}}, {{\"finish\": true}}, {{\"reset\": true}}"
-                )),
-            },
+            Err(error) => Response::refusal(format!(
+                "not a message: {error}; expected one of {{\"push\": \"word\"}}, {{\"update\": [\"whole\", \
+                 \"hypothesis\"]}}, {{\"revoke\": 1}}, {{\"finish\": true}}, {{\"reset\": true}}"
+            )),
         }
     }
 
     /// Answers a message.
     pub fn handle(&mut self, request: Request) -> Response {
         let name = request.session.clone();
-        let mut response = Response { session: name, update: None, labels: None, spans: None, error: None };
+        let mut response = Response { session: name, ..Response::default() };
         if let Err(error) = self.run(request, &mut response) {
             response.error = Some(error.to_string());
         }

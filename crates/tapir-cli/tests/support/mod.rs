@@ -1,0 +1,36 @@
+//! What the tests of `tag` and `stream` share.
+#![allow(dead_code)] // each test takes what it needs
+
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+
+/// A command on a tiny model with random weights, and the folder that holds the model.
+pub(crate) fn tapir(command: &str) -> (tempfile::TempDir, Command) {
+    let dir = tempfile::tempdir().unwrap();
+    let model: PathBuf = dir.path().join("model");
+    let mut parts = tapir::doctest::parts();
+    parts.config.tokenizer = tapir::Tokenizer::Spoken;
+    parts.save(&model).unwrap();
+    let mut program = Command::cargo_bin("tapir").unwrap();
+    program.args([command, "--model"]).arg(model);
+    (dir, program)
+}
+
+pub(crate) fn output(program: &mut Command) -> String {
+    String::from_utf8(program.assert().success().get_output().stdout.clone()).unwrap()
+}
+
+/// Numbers cut to three decimals: the last bits of a float differ between sets of kernels.
+pub(crate) fn rounded(text: &str) -> String {
+    let mut decimals = None;
+    let mut keep = |c: char| {
+        decimals = match (c, decimals) {
+            ('.', _) => Some(0),
+            ('0'..='9', Some(n)) => Some(n + 1),
+            _ => None,
+        };
+        decimals.is_none_or(|n| n <= 3)
+    };
+    text.chars().filter(|c| keep(*c)).collect()
+}
