@@ -27,7 +27,7 @@ macro_rules! embedded {
 }
 
 /// Every model that ships.
-static MODELS: &[Embedded] = &[embedded!("snips")];
+static MODELS: &[Embedded] = &[embedded!("snips"), embedded!("pos")];
 /// The word vectors that they share.
 static VECTORS: &[u8] = include_bytes!("../../../assets/en_300d.tapirvec");
 
