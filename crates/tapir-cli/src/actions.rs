@@ -1,5 +1,6 @@
 //! `tapir actions`: WRITE and REVISE for a corpus, with the paper's statistics.
 
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
@@ -20,15 +21,17 @@ impl Actions {
         let preset = self.recipe.open(Vec::new())?;
         let stages = Some(vec![StageName::Generator, StageName::Actions]);
         let options = RunOptions { stages, ..self.recipe.options() };
+        let mut out = std::io::stdout();
         let mut screen = crate::train::Screen::new();
         train(&preset, &options, &mut |event| {
             match event {
-                Event::Actions(stats) => print!("{stats}"),
+                // A reader that has gone away ends the work no sooner than the file is written.
+                Event::Actions(stats) => _ = write!(out, "{stats}"),
                 other => screen.show(other),
             }
             ControlFlow::Continue(())
         })?;
-        println!("actions: {}", options.out.join("actions.tsv").display());
+        writeln!(out, "actions: {}", options.out.join("actions.tsv").display())?;
         Ok(())
     }
 }

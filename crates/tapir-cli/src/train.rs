@@ -110,20 +110,26 @@ impl Train {
     }
 
     fn finish(&self, preset: &Preset, run: &Run) -> Result<()> {
+        let mut out = std::io::stdout();
         let Some(test) = &run.test else {
-            println!("stages are still missing: run `tapir train {}` for all of them", self.recipe.preset);
+            writeln!(
+                out,
+                "stages are still missing: run `tapir train {}` for all of them",
+                self.recipe.preset
+            )?;
             return Ok(());
         };
         if let Some(model) = &run.model {
-            println!("model: {}", model.display());
+            writeln!(out, "model: {}", model.display())?;
         }
-        println!(
+        writeln!(
+            out,
             "test: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",
             test.reviser.score,
             test.tapir.score,
             test.tapir.revised.unwrap_or(0.0),
             test.first_pass.score
-        );
+        )?;
         if let Some(path) = &self.results {
             let json = serde_json::json!({
                 "preset": self.recipe.preset, "settings": preset, "seed": preset.seed, "commit": commit(),

@@ -1,5 +1,7 @@
 //! `tapir tune`: search for hyperparameters.
 
+use std::io::Write;
+
 use anyhow::Result;
 use clap::Args;
 use tapir_train::{Trial, TuneEvent, TuneOptions, tune};
@@ -53,11 +55,12 @@ impl Tune {
             TuneEvent::Train(event) => screen.show(event),
             TuneEvent::Ended(trial) => eprintln!("{}", line(trial)),
         })?;
+        let mut out = std::io::stdout();
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&trials)?);
+            writeln!(out, "{}", serde_json::to_string_pretty(&trials)?)?;
         } else {
-            trials.iter().for_each(|trial| println!("{}", line(trial)));
-            println!("best preset: {}", best.display());
+            trials.iter().try_for_each(|trial| writeln!(out, "{}", line(trial)))?;
+            writeln!(out, "best preset: {}", best.display())?;
         }
         Ok(())
     }

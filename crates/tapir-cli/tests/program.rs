@@ -123,11 +123,7 @@ fn the_pipeline_of_the_examples_runs() {
 
 #[test]
 fn the_models_in_the_program_label_what_they_were_made_for() {
-    let tag = |task: &str, text: &str| {
-        let mut program = Command::cargo_bin("tapir").unwrap();
-        program.args(["tag", "--task", task, "--format", "conll", text]);
-        String::from_utf8(program.assert().success().get_output().stdout.clone()).unwrap()
-    };
+    let tag = |task, text| output(&mut program(&["tag", "--task", task, "--format", "conll", text]));
     let slots = tag("snips", "play some jazz by miles davis");
     assert!(slots.contains("miles\tB-artist\ndavis\tI-artist"), "{slots}");
     let parts = tag("pos", "She doesn't sleep.");

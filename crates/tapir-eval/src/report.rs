@@ -177,18 +177,15 @@ impl Report {
             "sentences",
             "τ",
             "parameters",
-            "preset",
+            "sizes",
             "seed",
             "commit",
             "seconds",
         ]);
         for entry in &self.entries {
             let count = entry.evaluation.as_ref().map(|evaluation| evaluation.sentences);
-            let text = |value: &Option<serde_json::Value>| match value {
-                Some(serde_json::Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-                None => "–".to_owned(),
-            };
+            let preset = entry.model.preset.as_ref();
+            let seed = entry.model.seed.as_ref().or_else(|| preset?.get("seed"));
             table.row([
                 format!("{} ({})", entry.model.title(), entry.model.name),
                 entry.task.clone(),
@@ -199,13 +196,13 @@ impl Report {
                     entry.evaluation.as_ref().map_or(entry.model.threshold, |e| e.setting.threshold)
                 ),
                 format!("{:.2} M", entry.model.parameters as f64 / 1e6),
-                text(&entry.model.preset),
-                text(&entry.model.seed),
+                preset.and_then(sizes).unwrap_or_else(|| "–".to_owned()),
+                seed.map_or("–".to_owned(), ToString::to_string),
                 entry.commit.clone().unwrap_or_else(|| "–".to_owned()),
                 format!("{:.1}", entry.seconds),
             ]);
         }
-        let text = "Every figure below comes from these models; the time is that of measuring.".to_owned();
+        let text = "Every figure below comes from these models. Sizes are those of LSTM, controller and reviser (layers × self-attention / feed-forward); the time is that of measuring.".to_owned();
         Section { title: "What was run", text, parts: vec![Part::Table(table)] }
     }
 
@@ -730,4 +727,17 @@ fn plain(text: &str) -> String {
         out = out.replace(tag, "");
     }
     out
+}
+/// LSTM, controller and reviser (layers × hidden / feed-forward) of a preset.
+fn sizes(preset: &serde_json::Value) -> Option<String> {
+    let (processor, controller, reviser) =
+        (preset.get("processor")?, preset.get("controller")?, preset.get("reviser")?);
+    Some(format!(
+        "{} · {} · {} × {} / {}",
+        processor.get("hidden")?,
+        controller.get("hidden")?,
+        reviser.get("layers")?,
+        reviser.get("hidden")?,
+        reviser.get("feed_forward")?
+    ))
 }
