@@ -143,6 +143,12 @@ fn results() -> Results {
     half.setting.threshold = 0.25;
     let mut results =
         Results::new(&dataset, ModelInfo::of(&model, "runs/snips".as_ref()), Some("abc123".to_owned()));
+    results.model.preset = Some(serde_json::json!({
+        "seed": 7,
+        "processor": { "hidden": 256 },
+        "controller": { "hidden": 128 },
+        "reviser": { "layers": 3, "hidden": 256, "feed_forward": 1024 },
+    }));
     results.sweep = Some(Sweep { evaluations: vec![evaluation.clone(), half] });
     results.evaluation = Some(evaluation);
     results
