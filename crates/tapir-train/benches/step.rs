@@ -1,7 +1,8 @@
 //! One training step, as a ratio to what the machine's matrix products take for the same work.
 //!
 //! (a) the reviser at 4 layers / 512 / 2048, 16 sentences of 12 words; (b) step 2 at LSTM 512, controller 256, the same
-//! batch. The peak is measured in the same run: large products on all cores.
+//! batch. The peak is measured in the same run: large products on all cores. Where a Python with PyTorch is there (`PYTHON` names
+//! it), the same steps are timed there too.
 
 use std::time::Instant;
 
@@ -25,6 +26,7 @@ fn main() {
         "reviser": {"kind": "transformer", "layers": 4, "hidden": 512, "feed_forward": 2048, "heads": 8}}"#;
     let first_pass = r#"{"version": 1, "embedding_dim": 300, "processor": {"layers": 1, "hidden": 512},
         "controller": {"layers": 1, "hidden": 256, "memory": 5}}"#;
+    let torch = torch();
     for (name, json, objective) in [
         ("(a) reviser 4/512/2048", reviser, Objective::Reviser),
         ("(b) step 2, 512/256", first_pass, Objective::FirstPass),
@@ -40,8 +42,20 @@ fn main() {
                 seconds / ideal,
                 1e3 * ideal
             );
+            for peer in torch.lines().filter(|line| line.starts_with(name)) {
+                let time = peer.rsplit(' ').nth(1).and_then(|time| time.parse::<f64>().ok());
+                println!("    {:.2} times that of {peer}", 1e3 * seconds / time.unwrap_or(f64::NAN));
+            }
         }
     }
+}
+
+/// What `benches/peers/train_step.py` prints, a line a step; nothing without PyTorch.
+fn torch() -> String {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/train_step.py");
+    let output = std::process::Command::new(python).arg(script).output();
+    output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Operations a second of large products.
