@@ -16,7 +16,7 @@ pub(crate) struct Choice {
     #[arg(long, conflicts_with = "model", value_parser = PossibleValuesParser::new(Model::embedded_tasks()))]
     task: Option<String>,
     /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's own]
-    #[arg(long, value_parser = threshold)]
+    #[arg(long, value_parser = crate::eval::threshold)]
     threshold: Option<f32>,
 }
 
@@ -39,12 +39,5 @@ impl Choice {
             Some(threshold) => model.session().threshold(threshold),
             None => model.session(),
         }
-    }
-}
-
-fn threshold(text: &str) -> Result<f32, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("expected a number from 0 to 1".to_owned()),
     }
 }

@@ -5,9 +5,8 @@ mod support;
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Stdio};
 
-use support::{output, rounded, tapir};
+use support::{output, rounded, spawn, tapir};
 use tapir::protocol::{Request, Response};
 
 #[test]
@@ -123,22 +122,9 @@ fn sessions_have_a_limit() {
     assert!(text.lines().nth(1).unwrap().contains("close one first"));
 }
 
-fn spawn() -> (tempfile::TempDir, Child) {
-    let (dir, _) = tapir("stream");
-    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tapir"))
-        .args(["stream", "--model"])
-        .arg(dir.path().join("model"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    (dir, child)
-}
-
 #[test]
 fn a_message_without_end_is_passed_over_in_little_memory() {
-    let (_dir, mut child) = spawn();
+    let (_dir, mut child) = spawn("stream", &[]);
     let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut answers = BufReader::new(from).lines();
     let megabyte = vec![b'x'; 1 << 20];
@@ -161,7 +147,7 @@ fn a_message_without_end_is_passed_over_in_little_memory() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let (_dir, mut child) = spawn();
+    let (_dir, mut child) = spawn("stream", &[]);
     drop(child.stdout.take());
     let _ = child.stdin.take().unwrap().write_all("{\"push\": \"play\"}\n".repeat(10_000).as_bytes());
     let end = child.wait_with_output().unwrap();

@@ -4,12 +4,11 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Stdio};
 
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
-use support::{output, rounded, tapir};
+use support::{output, rounded, spawn, tapir};
 
 #[test]
 fn every_format() {
@@ -82,24 +81,9 @@ fn bad_text_is_named() {
         .stderr(contains("no such directory"));
 }
 
-/// The program with pipes on all sides.
-fn spawn(arguments: &[&str]) -> (tempfile::TempDir, Child) {
-    let (dir, _) = tapir("tag");
-    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tapir"))
-        .args(["tag", "-", "--model"])
-        .arg(dir.path().join("model"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    (dir, child)
-}
-
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let (_dir, mut child) = spawn(&[]);
+    let (_dir, mut child) = spawn("tag", &["-"]);
     drop(child.stdout.take());
     let _ = child.stdin.take().unwrap().write_all("play jazz\n".repeat(20_000).as_bytes());
     let end = child.wait_with_output().unwrap();
@@ -108,7 +92,7 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn a_line_is_answered_before_the_next_one_comes() {
-    let (_dir, mut child) = spawn(&["--format", "json", "--threads", "3"]);
+    let (_dir, mut child) = spawn("tag", &["-", "--format", "json", "--threads", "3"]);
     let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut answers = BufReader::new(from).lines();
     for line in ["play jazz\n", "some miles\n", "by davis\n", "play some jazz\n"] {
@@ -122,7 +106,7 @@ fn a_line_is_answered_before_the_next_one_comes() {
 
 #[test]
 fn a_file_without_lines_is_not_read_to_its_end() {
-    let (_dir, mut child) = spawn(&[]);
+    let (_dir, mut child) = spawn("tag", &["-"]);
     let mut to = child.stdin.take().unwrap();
     let megabyte = vec![b'x'; 1 << 20];
     let taken = (0..64).take_while(|_| to.write_all(&megabyte).is_ok()).count();

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test takes what it needs
 
 use std::path::PathBuf;
+use std::process::{Child, Stdio};
 
 use assert_cmd::Command;
 
@@ -15,6 +16,21 @@ pub(crate) fn tapir(command: &str) -> (tempfile::TempDir, Command) {
     let mut program = Command::cargo_bin("tapir").unwrap();
     program.args([command, "--model"]).arg(model);
     (dir, program)
+}
+
+/// The same as a process with pipes on all sides.
+pub(crate) fn spawn(command: &str, arguments: &[&str]) -> (tempfile::TempDir, Child) {
+    let (dir, _) = tapir(command);
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tapir"))
+        .args([command, "--model"])
+        .arg(dir.path().join("model"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    (dir, child)
 }
 
 pub(crate) fn output(program: &mut Command) -> String {
