@@ -17,8 +17,9 @@
 //! ```
 //!
 //! Each room of the crate is named as the paper names its idea: `model/processor.rs`, `model/memory.rs`,
-//! `model/controller.rs`, `model/policy.rs`, `model/reviser/`. `session.rs` is Algorithm 1.
+//! `model/controller.rs`, `model/policy.rs`, `model/reviser/`. `batch.rs` is Algorithm 1.
 
+pub mod batch;
 mod bytes;
 mod config;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! A session: words in, labels out, one word at a time; every word can be taken back.
 //!
-//! Algorithm 1 of the paper. What the algorithm remembers is kept on tapes, one row a step, so that taking words back is
-//! cutting tapes. Only a revision changes rows that are already there (the logits); it first notes what it overwrites.
+//! What Algorithm 1 of the paper remembers ([`batch`](crate::batch) is the algorithm) is kept on tapes, one row a step, so
+//! that taking words back is cutting tapes. Only a revision changes rows that are already there (the logits); it first notes what it overwrites.
 //! All other memory is a function of rows on the tapes and is made again, to the same bits.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,7 +10,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::model::{Scratch, decide, with_scratch};
+use crate::batch::{Work, read_with, remember_with, revise_with};
+use crate::model::with_scratch;
 use crate::tape::Tape;
 use crate::{Action, Edit, Error, Label, Model, Result, Span, Update, Vocabulary};
 
@@ -53,22 +54,22 @@ pub struct Finish {
 ///
 /// A session is `Send`; sessions share their model and nothing else. Its memory is bounded by its window and undo.
 pub struct Session {
-    model: Model,
-    mode: Mode,
-    threshold: f32,
+    pub(crate) model: Model,
+    pub(crate) mode: Mode,
+    pub(crate) threshold: f32,
     window: usize,
     undo: usize,
     final_pass: FinalPass,
     /// Word ids (the input buffer). Row i is step i + 1.
-    tokens: Tape<u32>,
+    pub(crate) tokens: Tape<u32>,
     /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its h's are Γʰ.
-    states: Tape<f32>,
+    pub(crate) states: Tape<f32>,
     /// Controller states after each step, [layers, 2, C]; row 0 likewise. Its c's are the memory tape C of eq. 6.
-    controls: Tape<f32>,
+    pub(crate) controls: Tape<f32>,
     /// Γᵖ: φ and the keys made from it.
-    memory: Tape<f32>,
+    pub(crate) memory: Tape<f32>,
     /// ỹ of each step, as written or last revised. The output buffer is its softmax.
-    logits: Tape<f32>,
+    pub(crate) logits: Tape<f32>,
     steps: Tape<Step>,
     /// The best label of each word, ids.
     labels: Tape<u16>,
@@ -83,16 +84,24 @@ pub struct Session {
     /// Digest of the ids that the token tape has forgotten.
     forgotten: u64,
     finished: bool,
-    /// The labels before the current call.
+    /// Ids of words that were given and not yet read.
+    pub(crate) unread: VecDeque<u32>,
+    /// The policy wants a revision that has not been made.
+    pub(crate) pending: bool,
+    /// After the last unread word comes the last revision.
+    closing: bool,
+    /// The last step since words were last given.
+    last: Option<Step>,
+    /// The labels of the last answer.
     before: Vec<u16>,
     /// Ids of a hypothesis, while it is compared.
     hypothesis: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Step {
-    revised: bool,
-    policy: Option<f32>,
+pub(crate) struct Step {
+    pub(crate) revised: bool,
+    pub(crate) policy: Option<f32>,
 }
 
 impl Step {
@@ -136,6 +145,10 @@ impl Session {
             floor: 0,
             forgotten: 0,
             finished: false,
+            unread: VecDeque::new(),
+            pending: false,
+            closing: false,
+            last: None,
             before: Vec::new(),
             hypothesis: Vec::new(),
             model,
@@ -233,18 +246,30 @@ impl Session {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn push(&mut self, word: &str) -> Result<Update> {
-        let id = self.id(word)?;
-        self.push_id(id)
+        self.begin_push(word)?;
+        Ok(self.run())
     }
 
     /// Reads one word by its row in the model's [`Vocabulary`].
     pub fn push_id(&mut self, id: u32) -> Result<Update> {
+        self.begin_id(id)?;
+        Ok(self.run())
+    }
+
+    /// Gives the session a word without reading it: [`batch::read`](crate::batch::read) does that.
+    pub fn begin_push(&mut self, word: &str) -> Result<()> {
+        self.begin_id(self.id(word)?)
+    }
+
+    fn begin_id(&mut self, id: u32) -> Result<()> {
         self.open()?;
         let ids = self.model.vocabulary().ids();
         if id as usize >= ids {
             return Err(Error::UnknownId { id, ids });
         }
-        Ok(self.change(|session| Some(session.step(id))))
+        self.begin();
+        self.unread.push_back(id);
+        Ok(())
     }
 
     /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay, the rest is taken back
@@ -259,6 +284,13 @@ impl Session {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn update<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Update> {
+        self.begin_update(words)?;
+        Ok(self.run())
+    }
+
+    /// Takes back what a new hypothesis no longer has, and gives the session the rest without reading it:
+    /// [`batch::read`](crate::batch::read) does that.
+    pub fn begin_update<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
         self.open()?;
         let mut ids = std::mem::take(&mut self.hypothesis);
         ids.clear();
@@ -266,28 +298,29 @@ impl Session {
             ids.push(self.id(word.as_ref())?);
             Ok(())
         });
-        let result = result.and_then(|()| self.update_ids(&ids));
+        let result = result.and_then(|()| self.begin_ids(&ids));
         self.hypothesis = ids;
         result
     }
 
-    fn update_ids(&mut self, ids: &[u32]) -> Result<Update> {
+    fn begin_ids(&mut self, ids: &[u32]) -> Result<()> {
+        self.complete();
         let shared = self.shared(ids);
         let taken_back = self.tokens.len() - shared;
         let restart = taken_back > self.undoable();
         if restart && self.committed() > 0 {
             return Err(Error::Committed { word: shared, committed: self.committed() });
         }
-        Ok(self.change(|session| {
-            let keep = if restart {
-                session.clear();
-                0
-            } else {
-                session.take_back(taken_back);
-                shared
-            };
-            ids[keep..].iter().map(|id| session.step(*id)).last()
-        }))
+        self.begin();
+        let keep = if restart {
+            self.clear();
+            0
+        } else {
+            self.take_back(taken_back);
+            shared
+        };
+        self.unread.extend(&ids[keep..]);
+        Ok(())
     }
 
     /// How many leading words a hypothesis shares with the words read so far.
@@ -316,39 +349,86 @@ impl Session {
     /// ```
     pub fn revoke(&mut self, words: usize) -> Result<Update> {
         self.open()?;
+        self.complete();
         if words > self.undoable() {
             return Err(Error::Undo { asked: words, available: self.undoable() });
         }
-        Ok(self.change(|session| {
-            session.take_back(words);
-            None
-        }))
+        self.begin();
+        self.take_back(words);
+        Ok(self.answer())
     }
 
     /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`] was asked for.
     ///
     /// Afterwards only [`reset`](Self::reset) and questions are possible.
     pub fn finish(&mut self) -> Result<Finish> {
-        self.open()?;
-        let update = self.change(|session| {
-            if session.tokens.len() == 0 {
-                return None;
-            }
-            let flushed = (0..session.delay()).map(|_| session.step(Vocabulary::NULL)).last();
-            let last = session.steps.row(session.steps.len() - 1)[0];
-            if session.final_pass == FinalPass::Revise && session.mode == Mode::TwoPass && !last.revised {
-                with_scratch(|scratch| session.revise(scratch));
-                return Some(Step { revised: true, policy: None });
-            }
-            flushed
-        });
-        self.finished = true;
+        self.begin_finish()?;
+        let update = self.run();
         Ok(Finish { labels: self.labels(), update })
+    }
+
+    /// Ends the utterance without computing what is left: [`batch::read`](crate::batch::read) and
+    /// [`batch::revise`](crate::batch::revise) do that.
+    pub fn begin_finish(&mut self) -> Result<()> {
+        self.open()?;
+        self.begin();
+        self.finished = true;
+        if self.tokens.len() > 0 {
+            self.unread.extend(std::iter::repeat_n(Vocabulary::NULL, self.delay()));
+            self.closing = self.final_pass == FinalPass::Revise && self.mode == Mode::TwoPass;
+            self.close();
+        }
+        Ok(())
+    }
+
+    /// What is left to compute before the session is up to date with the words it was given.
+    pub fn work(&self) -> Option<Work> {
+        if self.pending {
+            Some(Work::Revision)
+        } else {
+            (!self.unread.is_empty()).then_some(Work::Word)
+        }
+    }
+
+    /// How many words a revision would read now: what it costs.
+    pub fn revision_size(&self) -> usize {
+        self.input().len()
+    }
+
+    /// What has changed since the last answer.
+    ///
+    /// While a revision is waited for, this is the provisional answer of the first pass: it has a policy value and no
+    /// action.
+    pub fn answer(&mut self) -> Update {
+        let base = self.labels.base();
+        let name = |id: &u16| self.model.labels().get(*id).clone();
+        let labels = self.labels.rows(base..self.labels.len()).iter().enumerate();
+        let changed = labels.filter(|(i, label)| self.before.get(*i) != Some(label));
+        let mut edits = SmallVec::with_capacity(changed.clone().count());
+        edits.extend(changed.map(|(i, label)| {
+            let (position, old) = (base + i, self.before.get(i).map(name));
+            Edit { position, label: name(label), old, probability: self.probability(position) }
+        }));
+        let update = Update {
+            step: self.tokens.len(),
+            action: self.last.filter(|_| !self.pending).map(Step::action),
+            policy: self.last.and_then(|step| step.policy),
+            edits,
+            length: self.labels.len(),
+            committed: self.committed(),
+        };
+        if self.work().is_none() {
+            self.trim();
+        }
+        self.before.clear();
+        self.before.extend_from_slice(self.labels.rows(self.labels.base()..self.labels.len()));
+        update
     }
 
     /// Starts anew with the same settings, keeping its memory for reuse.
     pub fn reset(&mut self) {
         self.clear();
+        self.before.clear();
         self.finished = false;
     }
 
@@ -431,7 +511,8 @@ impl Session {
             .map(|r| &r.logits)
             .chain(&self.spare)
             .map(|l| l.capacity() * size_of::<f32>());
-        let lists = self.before.capacity() * size_of::<u16>() + self.hypothesis.capacity() * size_of::<u32>();
+        let words = self.hypothesis.capacity() + self.unread.capacity();
+        let lists = self.before.capacity() * size_of::<u16>() + words * size_of::<u32>();
         let kept = self.kept.iter().flatten();
         let kept = kept.map(|(ids, logits)| size_of_val(ids.as_slice()) + size_of_val(logits.as_slice()));
         size_of::<Self>() + tapes + small + old.sum::<usize>() + lists + kept.sum::<usize>()
@@ -441,7 +522,7 @@ impl Session {
         self.model.config().delay
     }
 
-    fn memory_size(&self) -> usize {
+    pub(crate) fn memory_size(&self) -> usize {
         self.model.config().controller.as_ref().map_or(0, |controller| controller.memory)
     }
 
@@ -462,110 +543,70 @@ impl Session {
         self.model.labels().probability(logits, self.labels.row(position)[0])
     }
 
-    /// Runs `f`, which gives the last step that it took, and says how the labels changed.
-    fn change(&mut self, f: impl FnOnce(&mut Self) -> Option<Step>) -> Update {
-        let base = self.labels.base();
-        self.before.clear();
-        self.before.extend_from_slice(self.labels.rows(base..self.labels.len()));
-
-        let step = f(self);
-
-        let name = |id: &u16| self.model.labels().get(*id).clone();
-        let labels = self.labels.rows(base..self.labels.len()).iter().enumerate();
-        let changed = labels.filter(|(i, label)| self.before.get(*i) != Some(label));
-        let mut edits = SmallVec::with_capacity(changed.clone().count());
-        edits.extend(changed.map(|(i, label)| {
-            let (position, old) = (base + i, self.before.get(i).map(name));
-            Edit { position, label: name(label), old, probability: self.probability(position) }
-        }));
-        let update = Update {
-            step: self.tokens.len(),
-            action: step.map(Step::action),
-            policy: step.and_then(|step| step.policy),
-            edits,
-            length: self.labels.len(),
-            committed: self.committed(),
-        };
-        self.trim();
-        update
+    /// Before words are given: whatever was left is computed.
+    fn begin(&mut self) {
+        self.complete();
+        self.last = None;
     }
 
-    /// One step of Algorithm 1.
-    fn step(&mut self, id: u32) -> Step {
-        self.tokens.push(&[id]);
-        let step = with_scratch(|scratch| match self.mode {
-            Mode::Restart => {
-                self.logits.grow();
-                self.revise(scratch);
-                Step { revised: true, policy: None }
-            }
-            Mode::FirstPass => {
-                self.read(id, scratch);
-                Step::default()
-            }
-            Mode::TwoPass => {
-                self.read(id, scratch);
-                let policy = self.control(scratch);
-                let revised = decide(policy, self.threshold) == Action::Revise;
-                self.memory.grow();
-                if revised {
-                    self.revise(scratch);
-                } else {
-                    self.remember(1, scratch);
-                }
-                Step { revised, policy: Some(policy) }
-            }
-        });
-        if !step.revised {
+    fn run(&mut self) -> Update {
+        self.complete();
+        self.answer()
+    }
+
+    fn complete(&mut self) {
+        while let Some(work) = self.work() {
+            with_scratch(|scratch| match work {
+                Work::Word => read_with(&mut [self], scratch),
+                Work::Revision => revise_with(&mut [self], scratch),
+            });
+        }
+    }
+
+    /// After the first pass of a step, whose token is on the tape.
+    pub(crate) fn stepped(&mut self, step: Step) {
+        if self.mode != Mode::Restart {
             self.relabel(self.tokens.len() - 1);
         }
+        self.pending = step.revised;
+        self.last = Some(step);
         self.steps.push(&[step]);
         self.floor = self.floor.max(self.tokens.len().saturating_sub(self.undo));
-        step
+        self.close();
     }
 
-    /// The first pass: a new processor state and its logits.
-    fn read(&mut self, id: u32, scratch: &mut Scratch) {
-        let Some(first) = self.model.first_pass() else { return };
-        first.processor.embed(id, scratch);
-        let (before, state) = self.states.grow();
-        let (_, logits) = self.logits.grow();
-        first.processor.step(&before[before.len() - state.len()..], state, logits, scratch);
+    /// After a revision.
+    pub(crate) fn revised(&mut self) {
+        self.pending = false;
+        self.close();
     }
 
-    /// The controller's step and the policy value.
-    fn control(&mut self, scratch: &mut Scratch) -> f32 {
-        let Some((first, revision)) = self.model.first_pass().and_then(|f| Some((f, f.revision.as_ref()?)))
-        else {
-            return 0.0;
-        };
-        let t = self.tokens.len();
-        let entries = revision.memory.size().min(t - 1);
-        let h = first.processor.top(self.states.row(t));
-        let memory = self.memory.rows(t - 1 - entries..t - 1);
-        let (before, state) = self.controls.grow();
-        let before = &before[before.len() - entries.max(1) * state.len()..];
-        revision.controller.step(h, memory, before, state, scratch);
-        revision.policy.value(scratch)
-    }
-
-    /// The second pass: all logits in the window anew, and the memory with them.
-    fn revise(&mut self, scratch: &mut Scratch) {
-        let Some(reviser) = self.model.reviser() else { return };
-        let (t, width) = (self.tokens.len(), self.model.labels().len());
-        let start = t.saturating_sub(self.window);
-        let input = self.tokens.rows(start..t);
-        match &mut self.kept {
-            None => reviser.run(input, scratch),
-            Some(kept) => {
-                if let Some(logits) = kept.get(input) {
-                    scratch.logits.clone_from(logits);
-                } else {
-                    reviser.run(input, scratch);
-                    kept.insert(input.to_vec(), scratch.logits[..input.len() * width].to_vec());
-                }
+    /// At the end of the utterance, when all words are read: asks for the last revision unless the last step was one.
+    fn close(&mut self) {
+        if self.closing && self.work().is_none() {
+            self.closing = false;
+            if !self.steps.row(self.steps.len() - 1)[0].revised {
+                self.pending = true;
+                self.last = Some(Step { revised: true, policy: None });
             }
         }
+    }
+
+    /// The words that the reviser reads: those in the window.
+    pub(crate) fn input(&self) -> &[u32] {
+        let t = self.tokens.len();
+        self.tokens.rows(t.saturating_sub(self.window)..t)
+    }
+
+    /// What the reviser gave for the same input before, where that is kept.
+    pub(crate) fn kept_logits(&self) -> Option<&Vec<f32>> {
+        self.kept.as_ref()?.get(self.input())
+    }
+
+    /// Takes the reviser's logits for [`input`](Self::input), or the kept ones.
+    pub(crate) fn rewrite(&mut self, logits: Option<&[f32]>) {
+        let (t, width) = (self.tokens.len(), self.model.labels().len());
+        let start = t.saturating_sub(self.window);
         // The first d outputs of a delayed reviser belong to no word of its input; where the window has moved on they
         // would overwrite labels of words that have left it.
         let skip = if start == 0 { 0 } else { self.delay() };
@@ -576,27 +617,16 @@ impl Session {
         old.extend_from_slice(self.logits.rows(start..t - 1));
         self.revisions.push_back(Overwritten { step: t, start, logits: old });
 
-        let fresh = &scratch.logits[skip * width..(skip + t - start) * width];
-        self.logits.rows_mut(start..t).copy_from_slice(fresh);
+        if let (Some(kept), Some(logits)) = (&mut self.kept, logits) {
+            let base = t.saturating_sub(self.window);
+            kept.insert(self.tokens.rows(base..t).to_vec(), logits.to_vec());
+        }
+        let kept = self.kept.as_ref().and_then(|kept| kept.get(self.input()));
+        if let Some(logits) = logits.or(kept.map(Vec::as_slice)) {
+            let fresh = &logits[skip * width..(skip + t - start) * width];
+            self.logits.rows_mut(start..t).copy_from_slice(fresh);
+        }
         self.relabel(start);
-        if self.mode == Mode::TwoPass {
-            self.remember(self.memory_size().min(t), scratch);
-        }
-    }
-
-    /// Writes the last `rows` entries of the memory from the states and logits of their steps.
-    fn remember(&mut self, rows: usize, scratch: &mut Scratch) {
-        let Some((first, revision)) = self.model.first_pass().and_then(|f| Some((f, f.revision.as_ref()?)))
-        else {
-            return;
-        };
-        let t = self.tokens.len();
-        scratch.h.clear();
-        for step in t - rows + 1..=t {
-            scratch.h.extend_from_slice(first.processor.top(self.states.row(step)));
-        }
-        let (logits, out) = (self.logits.rows(t - rows..t), self.memory.rows_mut(t - rows..t));
-        revision.memory.write(&revision.controller, logits, rows, out, scratch);
     }
 
     /// Gives the words of the steps from `start` on the best label of their logits.
@@ -640,9 +670,9 @@ impl Session {
         }
         if changed < t {
             self.relabel(changed);
-            if self.mode == Mode::TwoPass {
-                with_scratch(|scratch| self.remember(self.memory_size().min(t), scratch));
-            }
+            with_scratch(|scratch| {
+                remember_with(&mut [self], |session| session.memory_size().min(t), scratch);
+            });
         }
     }
 
@@ -687,6 +717,8 @@ impl Session {
         }
         self.floor = 0;
         self.forgotten = 0;
+        self.unread.clear();
+        (self.pending, self.closing, self.last) = (false, false, None);
     }
 }
 

@@ -112,6 +112,80 @@ proptest! {
         assert_same(&mut session, &mut fresh(start(), &words))?;
     }
 
+    /// Sessions that are computed together give, to the bit, what each gives alone, in whatever company and order; a
+    /// provisional answer and the one after it make the same change as the one answer of a session alone.
+    #[test]
+    fn company_changes_nothing(
+        parts in parts(),
+        histories in prop::collection::vec((operations(12), 0.2..0.8f32), 1..7),
+        mode in modes(),
+        order in any::<u64>(),
+    ) {
+        use tapir::batch::{self, Work};
+        let model = parts.load().unwrap();
+        let start = |threshold| model.session().mode(mode).unwrap().window(12).undo(40).threshold(threshold);
+        let mut together: Vec<Session> = histories.iter().map(|(_, threshold)| start(*threshold)).collect();
+        let mut alone: Vec<Session> = histories.iter().map(|(_, threshold)| start(*threshold)).collect();
+        let mut screens: Vec<Vec<Label>> = vec![Vec::new(); histories.len()];
+        let mut words: Vec<Vec<usize>> = vec![Vec::new(); histories.len()];
+        let mut order = order;
+        let mut draw = move || {
+            order = order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order >> 33
+        };
+        for turn in 0..12 {
+            for (i, (operations, _)) in histories.iter().enumerate() {
+                let (session, words) = (&mut together[i], &mut words[i]);
+                match operations.get(turn) {
+                    Some(Operation::Push(index)) => {
+                        words.push(*index);
+                        session.begin_push(&word(*index)).unwrap();
+                        alone[i].push(&word(*index)).unwrap();
+                    }
+                    Some(Operation::Update(keep, rest)) => {
+                        *words = words.iter().take(*keep).chain(rest).copied().collect();
+                        // What is committed cannot change; both must say so.
+                        let (a, b) = (
+                            session.begin_update(words.iter().map(|index| word(*index))),
+                            alone[i].update(words.iter().map(|index| word(*index))),
+                        );
+                        prop_assert_eq!(a.is_ok(), b.is_ok());
+                    }
+                    Some(Operation::Reset) => {
+                        session.reset();
+                        alone[i].reset();
+                        (words.clear(), screens[i].clear());
+                    }
+                    _ => {}
+                }
+            }
+            // A few of those with something to do, until none has: some are answered provisionally in between.
+            loop {
+                let work = if draw() % 2 == 0 { Work::Word } else { Work::Revision };
+                let other = if work == Work::Word { Work::Revision } else { Work::Word };
+                let work = [work, other].into_iter().find(|work| together.iter().any(|s| s.work() == Some(*work)));
+                let Some(work) = work else { break };
+                let mut company: Vec<&mut Session> =
+                    together.iter_mut().filter(|s| s.work() == Some(work)).filter(|_| draw() % 3 > 0).collect();
+                match work {
+                    Work::Word => batch::read(&mut company).unwrap(),
+                    Work::Revision => batch::revise(&mut company).unwrap(),
+                }
+                for (session, screen) in together.iter_mut().zip(&mut screens) {
+                    if session.work() == Some(Work::Revision) && draw() % 2 == 0 {
+                        session.answer().apply(screen);
+                    }
+                }
+            }
+            for (i, session) in together.iter_mut().enumerate() {
+                session.answer().apply(&mut screens[i]);
+                prop_assert_eq!(&session.labels()[..], &screens[i][session.first()..]);
+                let first = session.first().max(alone[i].first());
+                prop_assert_eq!(observe(session, first), observe(&alone[i], first));
+            }
+        }
+    }
+
     /// Undo as far as it is promised, and no further.
     #[test]
     fn undo_reaches_as_far_as_it_says(parts in parts(), n in 0..60usize, undo in 0..12usize) {

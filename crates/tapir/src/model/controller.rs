@@ -1,7 +1,7 @@
 //! The controller (§3.1): an LSTMN that relates the new word to what is in the memory.
 
 use super::Affine;
-use super::scratch::{Scratch, join, take};
+use super::scratch::{Scratch, take};
 use crate::kernels;
 use crate::tensors::Tensors;
 use crate::{ControllerConfig, Result};
@@ -45,6 +45,11 @@ impl Controller {
         Ok(Self { layers: (0..sizes.layers).map(layer).collect::<Result<_>>()?, hidden: n })
     }
 
+    /// Size of k.
+    pub(crate) fn hidden(&self) -> usize {
+        self.hidden
+    }
+
     pub(crate) fn layers(&self) -> usize {
         self.layers.len()
     }
@@ -78,38 +83,40 @@ impl Controller {
         self.layers[layer].key.apply(phi, rows, keys, scratch);
     }
 
-    /// Reads the word in `scratch.x` with the processor's h and leaves k_t of the last layer in `scratch.k`.
-    ///
-    /// `memory` holds the rows of the last steps, at most N; `before` the controller's own rows of the same steps (cells
-    /// c_i of eq. 6), the last of which is step t-1; at the first step `memory` is empty and `before` is a row of zeros.
-    pub(crate) fn step(
+    /// Reads the words in `scratch.x`, one of each of several streams, and leaves k_t of the last layer, [streams, C], in
+    /// `scratch.k`. `state` has a row of [`state_size`](Self::state_size) a stream.
+    pub(crate) fn step<'a>(
         &self,
-        h: &[f32],
-        memory: &[f32],
-        before: &[f32],
+        streams: usize,
+        recall: impl Fn(usize) -> Recall<'a>,
         state: &mut [f32],
         scratch: &mut Scratch,
     ) {
         let n = self.hidden;
         let (width, depth) = (self.memory_size(), self.state_size());
-        let entries = memory.len() / width;
-        let last = &before[before.len() - depth..];
-        let scores = take(&mut scratch.scores, entries);
-        let (u, rest) = take(&mut scratch.gates, 6 * n).split_at_mut(n);
-        let (c_summary, gates) = rest.split_at_mut(n);
+        let inputs = scratch.x.len() / streams;
+        let (u, rest) = take(&mut scratch.gates, n + streams * 5 * n).split_at_mut(n);
+        let (c_summaries, gates) = rest.split_at_mut(streams * n);
         for (l, layer) in self.layers.iter().enumerate() {
-            let k_summary_before = &last[2 * l * n..(2 * l + 1) * n];
-            let (k_summary, c) = state[2 * l * n..2 * (l + 1) * n].split_at_mut(n);
-            k_summary.fill(0.0);
-            c_summary.fill(0.0);
-            if entries > 0 {
-                let query = take(&mut scratch.cell, n);
-                layer.query.apply(
-                    join(&mut scratch.joined, &[h, k_summary_before]),
-                    1,
-                    query,
-                    &mut scratch.kernel,
-                );
+            let (k_at, c_at) = (2 * l * n..(2 * l + 1) * n, (2 * l + 1) * n..2 * (l + 1) * n);
+            scratch.joined.clear();
+            for stream in 0..streams {
+                let Recall { h, cells, .. } = recall(stream);
+                scratch.joined.extend_from_slice(h);
+                scratch.joined.extend_from_slice(&cells[cells.len() - depth..][k_at.clone()]);
+            }
+            let queries = take(&mut scratch.cell, streams * n);
+            layer.query.apply(&scratch.joined, streams, queries, &mut scratch.kernel);
+
+            scratch.joined.clear();
+            for stream in 0..streams {
+                let Recall { memory, cells, .. } = recall(stream);
+                let query = &queries[stream * n..][..n];
+                let k_summary = &mut state[stream * depth..][k_at.clone()];
+                let c_summary = &mut c_summaries[stream * n..][..n];
+                k_summary.fill(0.0);
+                c_summary.fill(0.0);
+                let scores = take(&mut scratch.scores, memory.len() / width);
                 for (score, entry) in scores.iter_mut().zip(memory.chunks_exact(width)) {
                     let key = &entry[(1 + l) * n..(2 + l) * n];
                     u.iter_mut().zip(query.iter().zip(key)).for_each(|(u, (q, k))| *u = q + k);
@@ -117,15 +124,36 @@ impl Controller {
                     *score = kernels::dot(&layer.score.0, u) + layer.score.1;
                 }
                 kernels::softmax(scores);
-                let rows = memory.chunks_exact(width).zip(before.chunks_exact(depth));
+                let rows = memory.chunks_exact(width).zip(cells.chunks_exact(depth));
                 for (score, (entry, cells)) in scores.iter().zip(rows) {
                     kernels::axpy(*score, &entry[..n], k_summary);
-                    kernels::axpy(*score, &cells[(2 * l + 1) * n..2 * (l + 1) * n], c_summary);
+                    kernels::axpy(*score, &cells[c_at.clone()], c_summary);
                 }
+                let below = match l {
+                    0 => &scratch.x[stream * inputs..][..inputs],
+                    _ => &scratch.k[stream * n..][..n],
+                };
+                scratch.joined.extend_from_slice(k_summary);
+                scratch.joined.extend_from_slice(below);
             }
-            let below: &[f32] = if l == 0 { &scratch.x } else { &scratch.k[..n] };
-            layer.gates.apply(join(&mut scratch.joined, &[k_summary, below]), 1, gates, &mut scratch.kernel);
-            kernels::gates(gates, c_summary, c, take(&mut scratch.k, n));
+            layer.gates.apply(&scratch.joined, streams, gates, &mut scratch.kernel);
+            let summaries = gates.chunks_exact(4 * n).zip(c_summaries.chunks_exact(n));
+            let results =
+                state.chunks_exact_mut(depth).zip(take(&mut scratch.k, streams * n).chunks_exact_mut(n));
+            for ((gates, c_summary), (state, k)) in summaries.zip(results) {
+                kernels::gates(gates, c_summary, &mut state[c_at.clone()], k);
+            }
         }
     }
+}
+
+/// What the controller reads of a stream besides the new word.
+pub(crate) struct Recall<'a> {
+    /// The processor's h.
+    pub(crate) h: &'a [f32],
+    /// The rows of memory of the last steps, at most N; none at the first step.
+    pub(crate) memory: &'a [f32],
+    /// The controller's own rows of the same steps (cells c_i of eq. 6), the last of which is step t-1; at the first step
+    /// a row of zeros.
+    pub(crate) cells: &'a [f32],
 }

@@ -12,13 +12,13 @@ mod scratch;
 use std::sync::Arc;
 
 pub(crate) use affine::Affine;
-pub(crate) use controller::Controller;
+pub(crate) use controller::{Controller, Recall};
 pub(crate) use input::Input;
 pub(crate) use memory::Memory;
 pub(crate) use policy::{Policy, decide};
 pub(crate) use processor::Processor;
 pub(crate) use reviser::Reviser;
-pub(crate) use scratch::{Scratch, with as with_scratch};
+pub(crate) use scratch::{Scratch, Streams, with as with_scratch};
 
 use crate::tensors::Tensors;
 use crate::{Config, Error, Labels, Parts, Result, Session, Vocabulary};
@@ -142,7 +142,7 @@ impl Model {
         }
         let (labels, width) = (self.labels(), self.labels().len());
         Ok(with_scratch(|scratch| {
-            reviser.run(&ids, scratch);
+            reviser.run(&ids, &[ids.len()], scratch);
             let rows = scratch.logits[..ids.len() * width].chunks_exact(width);
             rows.skip(delay).map(|logits| labels.best(logits)).collect()
         }))
@@ -155,6 +155,11 @@ impl Model {
             first.processor.bytes() + revision
         });
         (first_pass, self.0.reviser.as_ref().map_or(0, Reviser::bytes))
+    }
+
+    /// Is it the same model, and not one with the same weights?
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(crate) fn first_pass(&self) -> Option<&FirstPass> {

@@ -1,6 +1,5 @@
 //! The revision policy (eqs. 10 and 11): WRITE or REVISE.
 
-use super::Scratch;
 use crate::kernels;
 use crate::tensors::Tensors;
 use crate::{Action, Result};
@@ -18,9 +17,8 @@ impl Policy {
         Ok(Self { theta, bias })
     }
 
-    /// The policy value for the controller's k, which the controller left in `scratch.k`.
-    pub(crate) fn value(&self, scratch: &Scratch) -> f32 {
-        let k = &scratch.k[..self.theta.len()];
+    /// The policy value for the controller's k.
+    pub(crate) fn value(&self, k: &[f32]) -> f32 {
         let mut value = [kernels::dot(&self.theta, k) + self.bias];
         kernels::sigmoid(&mut value);
         value[0]

@@ -1,6 +1,6 @@
 //! The incremental processor (§3): an LSTM that gives each word a label as it arrives. The first pass.
 
-use super::scratch::{Scratch, join, take};
+use super::scratch::{Scratch, take};
 use super::{Affine, Input};
 use crate::kernels;
 use crate::tensors::Tensors;
@@ -59,24 +59,43 @@ impl Processor {
         &state[state.len() - 2 * self.hidden..state.len() - self.hidden]
     }
 
-    /// Embeds a word into `scratch.x`.
-    pub(crate) fn embed(&self, id: u32, scratch: &mut Scratch) {
-        self.input.embed(&[id], &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
-    }
-
-    /// Reads the word in `scratch.x`: h_t = ψ(h_{t-1}, x_t), ỹ_t = f(h_t).
-    pub(crate) fn step(&self, before: &[f32], state: &mut [f32], logits: &mut [f32], scratch: &mut Scratch) {
-        let n = self.hidden;
-        let gates = take(&mut scratch.gates, 4 * n);
-        let rows = before.chunks_exact(2 * n).zip(state.chunks_exact_mut(2 * n));
-        let mut below: &[f32] = &scratch.x;
-        for (layer, (before, row)) in self.layers.iter().zip(rows) {
-            let (h_before, c_before) = before.split_at(n);
-            let (h, c) = row.split_at_mut(n);
-            layer.apply(join(&mut scratch.joined, &[below, h_before]), 1, gates, &mut scratch.kernel);
-            kernels::gates(gates, c_before, c, h);
-            below = h;
+    /// Reads a word of each of several streams: h_t = ψ(h_{t-1}, x_t), ỹ_t = f(h_t). Leaves x, [streams, inputs], in
+    /// `scratch.x`.
+    ///
+    /// `before` and `state` are rows of [`state_size`](Self::state_size), `logits` rows of labels, one a stream.
+    pub(crate) fn step(
+        &self,
+        ids: &[u32],
+        before: &[f32],
+        state: &mut [f32],
+        logits: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let (streams, n, size) = (ids.len(), self.hidden, self.state_size());
+        self.input.embed(ids, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
+        let gates = take(&mut scratch.gates, streams * 4 * n);
+        for (l, layer) in self.layers.iter().enumerate() {
+            let (h, c) = (2 * l * n..(2 * l + 1) * n, (2 * l + 1) * n..2 * (l + 1) * n);
+            scratch.joined.clear();
+            for stream in 0..streams {
+                let below = match l {
+                    0 => &scratch.x[stream * self.input.size()..][..self.input.size()],
+                    _ => &state[stream * size..][2 * (l - 1) * n..][..n],
+                };
+                scratch.joined.extend_from_slice(below);
+                scratch.joined.extend_from_slice(&before[stream * size..][h.clone()]);
+            }
+            layer.apply(&scratch.joined, streams, gates, &mut scratch.kernel);
+            let rows = before.chunks_exact(size).zip(state.chunks_exact_mut(size));
+            for (gates, (before, state)) in gates.chunks_exact(4 * n).zip(rows) {
+                let (h, c_after) = state[h.start..c.end].split_at_mut(n);
+                kernels::gates(gates, &before[c.clone()], c_after, h);
+            }
         }
-        self.output.apply(below, 1, logits, &mut scratch.kernel);
+        scratch.joined.clear();
+        for state in state.chunks_exact(size) {
+            scratch.joined.extend_from_slice(self.top(state));
+        }
+        self.output.apply(&scratch.joined, streams, logits, &mut scratch.kernel);
     }
 }

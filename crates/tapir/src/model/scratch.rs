@@ -23,6 +23,19 @@ pub(crate) struct Scratch {
     pub(crate) attended: Vec<f32>,
     pub(crate) inner: Vec<f32>,
     pub(crate) logits: Vec<f32>,
+    pub(crate) streams: Streams,
+}
+
+/// Rows of several streams side by side, gathered from their tapes for one product. Taken out of the scratch while it is
+/// in use, because what computes the product needs the rest of it.
+#[derive(Default)]
+pub(crate) struct Streams {
+    pub(crate) ids: Vec<u32>,
+    /// Where the input of each stream ends in `ids`.
+    pub(crate) ends: Vec<usize>,
+    pub(crate) before: Vec<f32>,
+    pub(crate) after: Vec<f32>,
+    pub(crate) logits: Vec<f32>,
 }
 
 thread_local! {
@@ -40,11 +53,4 @@ pub(crate) fn take(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
         buffer.resize(len, 0.0);
     }
     &mut buffer[..len]
-}
-
-/// Fills a buffer with parts laid end to end.
-pub(crate) fn join<'a>(buffer: &'a mut Vec<f32>, parts: &[&[f32]]) -> &'a [f32] {
-    buffer.clear();
-    parts.iter().for_each(|part| buffer.extend_from_slice(part));
-    buffer
 }

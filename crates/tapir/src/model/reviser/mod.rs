@@ -78,21 +78,29 @@ impl Reviser {
         self.input.bytes() + self.layers.iter().map(layer).sum::<usize>() + self.output.bytes()
     }
 
-    /// Leaves the logits of all words, [words, labels], in `scratch.logits`.
-    pub(crate) fn run(&self, ids: &[u32], scratch: &mut Scratch) {
+    /// Reads several inputs, laid end to end, the first of which ends before `ends[0]` and so on. Leaves the logits of all
+    /// words, [words, labels], in `scratch.logits`.
+    pub(crate) fn run(&self, ids: &[u32], ends: &[usize], scratch: &mut Scratch) {
         let (rows, d) = (ids.len(), self.input.size());
+        let inputs = || std::iter::once(&0).chain(ends).zip(ends).map(|(start, end)| *start..*end);
         self.input.embed(ids, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
-        self.positions.add(&mut scratch.x);
+        for input in inputs() {
+            self.positions.add(&mut scratch.x[input.start * d..input.end * d]);
+        }
         for layer in &self.layers {
             let qkv = take(&mut scratch.qkv, rows * 3 * d);
             layer.qkv.apply(&scratch.x, rows, qkv, &mut scratch.kernel);
             let attended = take(&mut scratch.attended, rows * d);
-            match self.kind {
-                ReviserKind::Transformer => {
-                    transformer::attend(qkv, attended, self.heads, d, &mut scratch.scores);
-                }
-                ReviserKind::LinearTransformer => {
-                    linear::attend(qkv, attended, self.heads, d, &mut scratch.scores);
+            for input in inputs() {
+                let qkv = &mut qkv[input.start * 3 * d..input.end * 3 * d];
+                let attended = &mut attended[input.start * d..input.end * d];
+                match self.kind {
+                    ReviserKind::Transformer => {
+                        transformer::attend(qkv, attended, self.heads, d, &mut scratch.scores);
+                    }
+                    ReviserKind::LinearTransformer => {
+                        linear::attend(qkv, attended, self.heads, d, &mut scratch.scores);
+                    }
                 }
             }
             let merged = take(&mut scratch.joined, rows * d);
