@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Bench as Table, Setting};
@@ -21,7 +21,27 @@ const SENTENCES: usize = 200;
 #[command(after_help = "Examples:
   tapir bench runs/snips snips
   tapir bench runs/snips snips --repetitions 9 --limit 700 -o results/snips-bench.json")]
+#[cfg_attr(
+    feature = "serve",
+    command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)
+)]
 pub(crate) struct Bench {
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    other: Option<Other>,
+    #[command(flatten)]
+    engine: Option<Engine>,
+}
+
+/// What else can be loaded.
+#[cfg(feature = "serve")]
+#[derive(clap::Subcommand)]
+enum Other {
+    Serve(crate::bench_serve::BenchServe),
+}
+
+#[derive(Args)]
+struct Engine {
     #[command(flatten)]
     subject: Subject,
     /// The threshold of the policy [default: the model's]
@@ -35,7 +55,17 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn run(mut self) -> Result<()> {
+    pub(crate) fn run(self) -> Result<()> {
+        #[cfg(feature = "serve")]
+        if let Some(Other::Serve(serve)) = self.other {
+            return serve.run();
+        }
+        self.engine.context("expected a model and a task: tapir bench MODEL TASK")?.run()
+    }
+}
+
+impl Engine {
+    fn run(mut self) -> Result<()> {
         self.subject.part.limit.get_or_insert(SENTENCES);
         let (model, dataset) = self.subject.open()?;
         let since = Instant::now();

@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 mod actions;
 mod analyze;
 mod bench;
+#[cfg(feature = "serve")]
+mod bench_serve;
 mod completions;
 mod data;
 mod eval;
@@ -22,6 +24,8 @@ mod quantize;
 #[cfg(feature = "train")]
 mod recipe;
 mod report;
+#[cfg(feature = "serve")]
+mod serve;
 mod stream;
 mod sweep;
 mod tag;
@@ -32,8 +36,9 @@ mod train;
 mod tune;
 mod vectors;
 
-/// Training allocates and frees a tensor for every operation: this allocator is much faster at that than the system's.
-#[cfg(feature = "train")]
+/// Training allocates and frees a tensor for every operation, and a server something for every message: this allocator is
+/// much faster at that than the system's.
+#[cfg(any(feature = "serve", feature = "train"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,11 +46,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let tasks: Vec<_> = tapir::Model::embedded_tasks().collect();
     format!(
-        "{}\nkernels: {}\nmodels:  {}\ntrain:   {}",
+        "{}\nkernels: {}\nmodels:  {}\ntrain:   {}\nserve:   {}",
         env!("CARGO_PKG_VERSION"),
         tapir::kernels::isa(),
         tasks.join(", "),
         if cfg!(feature = "train") { "yes" } else { "no" },
+        if cfg!(feature = "serve") { "yes" } else { "no" },
     )
 });
 
@@ -62,6 +68,8 @@ enum Command {
     Live(live::Live),
     Tag(tag::Tag),
     Stream(stream::Stream),
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::Serve>),
     #[cfg(feature = "train")]
     Train(train::Train),
     #[cfg(feature = "train")]
@@ -90,6 +98,8 @@ fn main() -> std::process::ExitCode {
         Command::Live(command) => command.run(),
         Command::Tag(command) => command.run(),
         Command::Stream(command) => command.run(),
+        #[cfg(feature = "serve")]
+        Command::Serve(command) => command.run(),
         #[cfg(feature = "train")]
         Command::Train(command) => command.run(),
         #[cfg(feature = "train")]

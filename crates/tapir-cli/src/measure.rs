@@ -130,7 +130,7 @@ pub(crate) fn progress(what: &'static str, count: usize) -> ProgressBar {
 }
 
 /// The commit of the folder that the command runs in, if git knows it.
-fn commit() -> Option<String> {
+pub(crate) fn commit() -> Option<String> {
     let output =
         Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=10"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

@@ -57,7 +57,10 @@ fn check(sessions: &[&mut Session], work: Work) -> Result<()> {
             return Err(Error::invalid("a batch", reason));
         }
         if !session.model.is(&first.model) || session.mode != first.mode {
-            return Err(Error::invalid("a batch", "its sessions are of several models or modes; expected one"));
+            return Err(Error::invalid(
+                "a batch",
+                "its sessions are of several models or modes; expected one",
+            ));
         }
     }
     Ok(())
@@ -172,7 +175,8 @@ pub(crate) fn remember_with(
 ) {
     let Some(first) = sessions.first().filter(|session| session.mode == Mode::TwoPass) else { return };
     let model = first.model.clone();
-    let Some((first, revision)) = model.first_pass().and_then(|first| Some((first, first.revision.as_ref()?)))
+    let Some((first, revision)) =
+        model.first_pass().and_then(|first| Some((first, first.revision.as_ref()?)))
     else {
         return;
     };

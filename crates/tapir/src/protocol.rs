@@ -41,6 +41,70 @@ pub struct Request {
     pub threshold: Option<f32>,
 }
 
+/// The one thing that a message asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Reads a word.
+    Push(String),
+    /// Takes a whole new hypothesis.
+    Update(Vec<String>),
+    /// Takes back so many words.
+    Revoke(usize),
+    /// Ends the utterance.
+    Finish,
+    /// Starts a new utterance.
+    Reset,
+    /// Forgets the session.
+    Close,
+    /// Sets the threshold from the next word on.
+    Threshold(f32),
+}
+
+impl Request {
+    /// Reads a message.
+    ///
+    /// ```
+    /// use tapir::protocol::{Operation, Request};
+    /// let request = Request::parse(r#"{"revoke": 2}"#)?;
+    /// assert_eq!(request.operation()?, Operation::Revoke(2));
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| {
+            Error::invalid(
+                "not a message",
+                format!(
+                    "{error}; expected one of {{\"push\": \"word\"}}, {{\"update\": [\"whole\", \
+                     \"hypothesis\"]}}, {{\"revoke\": 1}}, {{\"finish\": true}}, {{\"reset\": true}}"
+                ),
+            )
+        })
+    }
+
+    /// What is asked for: exactly one thing.
+    pub fn operation(self) -> Result<Operation> {
+        let Self { session: _, push, update, revoke, finish, reset, close, threshold } = self;
+        let mut given = [
+            push.map(Operation::Push),
+            update.map(Operation::Update),
+            revoke.map(Operation::Revoke),
+            finish.then_some(Operation::Finish),
+            reset.then_some(Operation::Reset),
+            close.then_some(Operation::Close),
+            threshold.map(Operation::Threshold),
+        ]
+        .into_iter()
+        .flatten();
+        match (given.next(), given.next()) {
+            (Some(operation), None) => Ok(operation),
+            _ => Err(Error::invalid(
+                "the message",
+                "has none or several of push, update, revoke, finish, reset, close and threshold; expected one",
+            )),
+        }
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_false(value: &bool) -> bool {
     !value
@@ -52,6 +116,9 @@ pub struct Response {
     /// The session that was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// This is the first pass's answer; the revision that the policy asked for follows as an answer of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub provisional: bool,
     /// What changed.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,
@@ -103,12 +170,9 @@ impl Streams {
 
     /// Answers a line of JSON; whatever is wrong with it is said in the answer.
     pub fn answer(&mut self, line: &str) -> Response {
-        match serde_json::from_str(line) {
+        match Request::parse(line) {
             Ok(request) => self.handle(request),
-            Err(error) => Response::refusal(format!(
-                "not a message: {error}; expected one of {{\"push\": \"word\"}}, {{\"update\": [\"whole\", \
-                 \"hypothesis\"]}}, {{\"revoke\": 1}}, {{\"finish\": true}}, {{\"reset\": true}}"
-            )),
+            Err(error) => Response::refusal(error.to_string()),
         }
     }
 
@@ -123,14 +187,9 @@ impl Streams {
     }
 
     fn run(&mut self, request: Request, response: &mut Response) -> Result<()> {
-        let Request { session: name, push, update, revoke, finish, reset, close, threshold } = request;
-        let given =
-            [push.is_some(), update.is_some(), revoke.is_some(), finish, reset, close, threshold.is_some()];
-        if given.iter().filter(|given| **given).count() != 1 {
-            let reason = "has none or several of push, update, revoke, finish, reset, close and threshold; expected one";
-            return Err(Error::invalid("the message", reason));
-        }
-        if close {
+        let name = request.session.clone();
+        let operation = request.operation()?;
+        if operation == Operation::Close {
             self.sessions.remove(&name);
             return Ok(());
         }
@@ -139,21 +198,19 @@ impl Streams {
             return Err(Error::invalid("a new session", reason));
         }
         let session = self.sessions.entry(name).or_insert_with(|| (self.start)());
-        if let Some(word) = push {
-            response.update = Some(session.push(&word)?);
-        } else if let Some(words) = update {
-            response.update = Some(session.update(words)?);
-        } else if let Some(words) = revoke {
-            response.update = Some(session.revoke(words)?);
-        } else if let Some(threshold) = threshold {
-            session.set_threshold(threshold);
-        } else if finish {
-            let end = session.finish()?;
-            response.update = Some(end.update);
-            response.labels = Some(end.labels);
-            response.spans = Some(session.spans());
-        } else {
-            session.reset();
+        match operation {
+            Operation::Push(word) => response.update = Some(session.push(&word)?),
+            Operation::Update(words) => response.update = Some(session.update(words)?),
+            Operation::Revoke(words) => response.update = Some(session.revoke(words)?),
+            Operation::Threshold(threshold) => session.set_threshold(threshold),
+            Operation::Finish => {
+                let end = session.finish()?;
+                response.update = Some(end.update);
+                response.labels = Some(end.labels);
+                response.spans = Some(session.spans());
+            }
+            Operation::Reset => session.reset(),
+            Operation::Close => {}
         }
         Ok(())
     }

@@ -348,6 +348,12 @@ impl Session {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn revoke(&mut self, words: usize) -> Result<Update> {
+        self.begin_revoke(words)?;
+        Ok(self.answer())
+    }
+
+    /// Takes back words; what changed is in the next [`answer`](Self::answer).
+    pub fn begin_revoke(&mut self, words: usize) -> Result<()> {
         self.open()?;
         self.complete();
         if words > self.undoable() {
@@ -355,7 +361,7 @@ impl Session {
         }
         self.begin();
         self.take_back(words);
-        Ok(self.answer())
+        Ok(())
     }
 
     /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`] was asked for.
@@ -383,11 +389,12 @@ impl Session {
 
     /// What is left to compute before the session is up to date with the words it was given.
     pub fn work(&self) -> Option<Work> {
-        if self.pending {
-            Some(Work::Revision)
-        } else {
-            (!self.unread.is_empty()).then_some(Work::Word)
-        }
+        if self.pending { Some(Work::Revision) } else { (!self.unread.is_empty()).then_some(Work::Word) }
+    }
+
+    /// Words that were given and not yet read.
+    pub fn unread(&self) -> usize {
+        self.unread.len()
     }
 
     /// How many words a revision would read now: what it costs.
@@ -430,6 +437,28 @@ impl Session {
         self.clear();
         self.before.clear();
         self.finished = false;
+    }
+
+    /// Goes back to the state after `words` words, whatever a panic in the middle of a batch left; words that were read
+    /// since are unread again. For servers that go on with the other sessions of the batch.
+    pub fn recover(&mut self, words: usize) {
+        if words >= self.tokens.len() {
+            return;
+        }
+        for id in self.tokens.rows(words..self.tokens.len()).iter().rev() {
+            self.unread.push_front(*id);
+        }
+        self.pending = false;
+        self.closing = self.finished && self.final_pass == FinalPass::Revise && self.mode == Mode::TwoPass;
+        self.floor = self.floor.min(words);
+        // Reading a word only appends to tapes, and a revision notes what it overwrites.
+        self.tokens.truncate(words);
+        self.logits.truncate(words);
+        self.steps.truncate(words);
+        self.labels.truncate(words.saturating_sub(self.delay()));
+        self.states.truncate(words + 1);
+        self.controls.truncate(words + 1);
+        self.memory.truncate(words);
     }
 
     /// Words read so far (NULL tokens of a finished, delayed session included).

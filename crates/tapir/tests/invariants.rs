@@ -168,6 +168,11 @@ proptest! {
                 let mut company: Vec<&mut Session> =
                     together.iter_mut().filter(|s| s.work() == Some(work)).filter(|_| draw() % 3 > 0).collect();
                 match work {
+                    Work::Word if draw() % 4 == 0 => {
+                        let words: Vec<usize> = company.iter().map(|session| session.words()).collect();
+                        batch::read(&mut company).unwrap();
+                        company.iter_mut().zip(words).for_each(|(session, words)| session.recover(words));
+                    }
                     Work::Word => batch::read(&mut company).unwrap(),
                     Work::Revision => batch::revise(&mut company).unwrap(),
                 }

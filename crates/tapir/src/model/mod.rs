@@ -157,8 +157,14 @@ impl Model {
         (first_pass, self.0.reviser.as_ref().map_or(0, Reviser::bytes))
     }
 
-    /// Is it the same model, and not one with the same weights?
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Is it the same model, shared, and not one with the same weights?
+    ///
+    /// ```
+    /// # let model = tapir::doctest::parts().load()?;
+    /// assert!(model.is(&model.clone()));
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

@@ -1,0 +1,197 @@
+//! `tapir serve`: streams over a port.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tapir_serve::{Server, Settings, Tls};
+
+/// Serve streams: WebSocket and HTTP over one port, and a page to watch one
+///
+/// Flags come before the environment (TAPIR_LISTEN, …), and both before the file given by --config. The file has more keys,
+/// such as all limits: docs/serve.md describes them. SIGHUP reads the models anew; SIGTERM and Ctrl-C finish the words in
+/// hand and stop.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tapir serve
+  tapir serve --model runs/snips/model --listen 0.0.0.0:8642 --token-file tokens.txt --certificate tls.pem --key tls.key
+  curl localhost:8642/v1/tag -H 'content-type: application/json' -d '{\"text\": \"play some jazz\"}'")]
+pub(crate) struct Serve {
+    /// A settings file, TOML
+    #[arg(long, value_name = "FILE", env = "TAPIR_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where to listen [default: 127.0.0.1:8642]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "TAPIR_LISTEN")]
+    listen: Option<SocketAddr>,
+    /// Models to serve, DIR or NAME=DIR, the first by default; `embedded:TASK` ships with the program [default: all that
+    /// ship]
+    #[arg(long, value_name = "[NAME=]DIR", env = "TAPIR_MODELS", value_delimiter = ',')]
+    model: Vec<String>,
+    /// Model workers [default: one a core]
+    #[arg(long, value_name = "N", env = "TAPIR_WORKERS")]
+    workers: Option<usize>,
+    /// The most words, each of another stream, that a worker reads at once [default: 64]
+    #[arg(long, value_name = "N", env = "TAPIR_BATCH")]
+    batch: Option<usize>,
+    /// The most sessions at once [default: 10000]
+    #[arg(long, value_name = "N", env = "TAPIR_SESSIONS")]
+    sessions: Option<usize>,
+    /// The most requests and new streams a second from one address [default: 200]
+    #[arg(long, value_name = "N", env = "TAPIR_REQUESTS")]
+    requests: Option<u32>,
+    /// Close streams that are silent so many seconds [default: 300]
+    #[arg(long, value_name = "SECONDS", env = "TAPIR_IDLE")]
+    idle: Option<u64>,
+    /// A file of bearer tokens, a line each: only who gives one is served
+    #[arg(long, value_name = "FILE", env = "TAPIR_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// A file with the bearer token of /admin/reload
+    #[arg(long, value_name = "FILE", env = "TAPIR_ADMIN_TOKEN_FILE")]
+    admin_token_file: Option<PathBuf>,
+    /// The certificate chain for TLS, PEM
+    #[arg(long, value_name = "FILE", env = "TAPIR_CERTIFICATE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(long, value_name = "FILE", env = "TAPIR_KEY", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// Web origins whose pages may use the server, such as https://example.org
+    #[arg(long, value_name = "ORIGIN", env = "TAPIR_ORIGINS", value_delimiter = ',')]
+    origin: Vec<String>,
+    /// Log lines as JSON; TAPIR_LOG says how much is logged (info, debug, …)
+    #[arg(long, env = "TAPIR_LOG_JSON")]
+    log_json: bool,
+    /// Write the words of users into the log
+    #[arg(long, env = "TAPIR_LOG_WORDS")]
+    log_words: bool,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<()> {
+        self.log();
+        let settings = self.settings()?;
+        raise_file_limit();
+        // The model workers need the cores more than the sockets do: half as many threads gave shorter waits.
+        let threads = std::thread::available_parallelism().map_or(1, |cores| usize::from(cores).div_ceil(2));
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(threads).enable_all().build().context("no threads")?;
+        runtime.block_on(async {
+            let scheme = if settings.tls.is_some() { "https" } else { "http" };
+            let server = Server::start(settings).await?;
+            println!("listening on {scheme}://{}", server.address());
+            until_stopped(&server).await?;
+            server.stop().await;
+            Ok(())
+        })
+    }
+
+    fn log(&self) {
+        let filter = tracing_subscriber::EnvFilter::try_from_env("TAPIR_LOG")
+            .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        // A program that embeds this one may log already.
+        let _ = if self.log_json { log.json().try_init() } else { log.try_init() };
+    }
+
+    /// Flags and environment over the file over the defaults.
+    fn settings(self) -> Result<Settings> {
+        let mut settings = match &self.config {
+            Some(path) => Settings::open(path)?,
+            None => Settings::default(),
+        };
+        if !self.model.is_empty() {
+            let models: Vec<(String, String)> =
+                self.model.iter().map(|given| named(given)).collect::<Result<_>>()?;
+            settings.default_model = models.first().map(|(name, _)| name.clone());
+            settings.models = models.into_iter().collect();
+            if settings.models.len() < self.model.len() {
+                bail!(
+                    "--model: two models have the same name; give them names of their own: --model NAME=DIR"
+                );
+            }
+        }
+        fn set<T>(value: Option<T>, setting: &mut T) {
+            if let Some(value) = value {
+                *setting = value;
+            }
+        }
+        set(self.listen, &mut settings.listen);
+        set(self.workers, &mut settings.workers);
+        set(self.batch, &mut settings.batch);
+        set(self.sessions, &mut settings.limits.sessions);
+        set(self.requests, &mut settings.limits.requests_per_second);
+        set(self.idle, &mut settings.limits.idle_seconds);
+        if let Some(path) = &self.token_file {
+            settings.tokens = tokens(path)?;
+        }
+        if let Some(path) = &self.admin_token_file {
+            settings.admin_token = tokens(path)?.into_iter().next();
+        }
+        if let (Some(certificate), Some(key)) = (self.certificate, self.key) {
+            settings.tls = Some(Tls { certificate, key });
+        }
+        if !self.origin.is_empty() {
+            settings.origins = self.origin;
+        }
+        settings.log_words |= self.log_words;
+        Ok(settings)
+    }
+}
+
+/// `NAME=DIR`, or a directory that gives its name: the last part of its path that is not `model`.
+fn named(given: &str) -> Result<(String, String)> {
+    if let Some((name, source)) = given.split_once('=') {
+        return Ok((name.to_owned(), source.to_owned()));
+    }
+    if let Some(task) = given.strip_prefix("embedded:") {
+        return Ok((task.to_owned(), given.to_owned()));
+    }
+    let path = std::path::absolute(given).with_context(|| given.to_owned())?;
+    let parts = path.components().rev().filter_map(|part| part.as_os_str().to_str());
+    let name = parts.filter(|part| *part != "model" && *part != "/").map(str::to_owned).next();
+    let name = name.with_context(|| format!("--model {given}: give it a name: --model NAME={given}"))?;
+    Ok((name, given.to_owned()))
+}
+
+fn tokens(path: &std::path::Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let tokens: Vec<String> =
+        text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
+    if tokens.is_empty() {
+        bail!("{}: there is no token in it; write one a line, or leave the flag out", path.display());
+    }
+    Ok(tokens)
+}
+
+/// Waits for the signal to stop; SIGHUP reads the models anew.
+#[cfg(unix)]
+async fn until_stopped(server: &Server) -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            result = tokio::signal::ctrl_c() => return Ok(result?),
+            // What went wrong is in the log; the old models go on.
+            _ = hang_up.recv() => drop(server.reload().await),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn until_stopped(_: &Server) -> Result<()> {
+    Ok(tokio::signal::ctrl_c().await?)
+}
+
+/// Every stream is an open file: as many as the system allows.
+pub(crate) fn raise_file_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // With fewer files there are fewer streams, and an error for those above.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}

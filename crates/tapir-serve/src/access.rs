@@ -1,0 +1,122 @@
+//! Who is served: bearer tokens, origins of web pages, requests a second.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State as Shared};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use subtle::ConstantTimeEq;
+
+use crate::error::Refusal;
+use crate::state::State;
+
+/// The protocol of our streams. A browser can send no header with a WebSocket, so that it gives its token as a second
+/// protocol, `bearer.TOKEN`.
+pub(crate) const PROTOCOL: &str = "tapir.v1";
+
+/// Lets a request pass, or refuses it: the rate of its client, and the origin of its page.
+pub(crate) async fn client(
+    Shared(state): Shared<Arc<State>>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let allowed = state.count_request(client.ip());
+    let allowed = allowed.and_then(|()| check_origin(request.headers(), &state.settings.origins));
+    pass(allowed, &state, request, next).await
+}
+
+/// Lets a request pass, or refuses it: its token.
+pub(crate) async fn token(Shared(state): Shared<Arc<State>>, request: Request, next: Next) -> Response {
+    let allowed = check_token(request.headers(), &state.settings.tokens);
+    pass(allowed, &state, request, next).await
+}
+
+async fn pass(allowed: Result<(), Refusal>, state: &State, request: Request, next: Next) -> Response {
+    match allowed {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => {
+            state.metrics.refused.inc();
+            refusal.into_response()
+        }
+    }
+}
+
+/// One of the tokens must be given, if there are any.
+pub(crate) fn check_token(headers: &HeaderMap, tokens: &[String]) -> Result<(), Refusal> {
+    if tokens.is_empty() {
+        return Ok(());
+    }
+    let given = given_token(headers).unwrap_or_default();
+    // Every token is compared to its end, so that the time taken says nothing about which is nearly right.
+    let matches = tokens
+        .iter()
+        .fold(subtle::Choice::from(0), |matches, token| matches | token.as_bytes().ct_eq(given.as_bytes()));
+    if matches.into() {
+        return Ok(());
+    }
+    let reason = "a bearer token is needed: Authorization: Bearer TOKEN";
+    Err(Refusal::new(StatusCode::UNAUTHORIZED, reason))
+}
+
+fn given_token(headers: &HeaderMap) -> Option<&str> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then_some(token.trim());
+    }
+    let mut protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    protocols.find_map(|value| {
+        value.to_str().ok()?.split(',').find_map(|protocol| protocol.trim().strip_prefix("bearer."))
+    })
+}
+
+/// A web page of another host may use the server only if its origin is allowed.
+fn check_origin(headers: &HeaderMap, allowed: &[String]) -> Result<(), Refusal> {
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let refuse = || {
+        let reason = "pages of this origin are not allowed; the setting `origins` allows them";
+        Err(Refusal::new(StatusCode::FORBIDDEN, reason))
+    };
+    let Ok(origin) = origin.to_str() else { return refuse() };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let own = origin.split_once("://").is_some_and(|(_, at)| Some(at) == host);
+    if own || allowed.iter().any(|allowed| allowed == "*" || allowed == origin) { Ok(()) } else { refuse() }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_token_is_taken_from_either_place() {
+        let tokens = ["0123456789abcdef".to_owned(), "fedcba9876543210".to_owned()];
+        let ok = |pairs| check_token(&headers(pairs), &tokens).is_ok();
+        assert!(ok(&[("authorization", "Bearer fedcba9876543210")]));
+        assert!(ok(&[("authorization", "bearer 0123456789abcdef")]));
+        assert!(ok(&[("sec-websocket-protocol", "tapir.v1, bearer.0123456789abcdef")]));
+        assert!(!ok(&[("authorization", "Bearer 0123456789abcde")]));
+        assert!(!ok(&[("authorization", "Basic 0123456789abcdef")]));
+        assert!(!ok(&[("sec-websocket-protocol", "tapir.v1")]));
+        assert!(!ok(&[]));
+        assert!(check_token(&headers(&[]), &[]).is_ok());
+    }
+
+    #[test]
+    fn pages_of_other_hosts_are_refused_unless_allowed() {
+        let own = headers(&[("origin", "http://127.0.0.1:8642"), ("host", "127.0.0.1:8642")]);
+        let other = headers(&[("origin", "https://evil.example"), ("host", "127.0.0.1:8642")]);
+        assert!(check_origin(&own, &[]).is_ok());
+        assert!(check_origin(&other, &[]).is_err());
+        assert!(check_origin(&other, &["https://evil.example".into()]).is_ok());
+        assert!(check_origin(&other, &["*".into()]).is_ok());
+        assert!(check_origin(&headers(&[]), &[]).is_ok());
+    }
+}

@@ -1,0 +1,84 @@
+//! What can go wrong: starting a server, and answering a request.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a server cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Settings that cannot work.
+    #[error("{0}")]
+    Settings(String),
+    /// A model could not be loaded.
+    #[error("model `{name}`: {cause}")]
+    Model {
+        /// Its name in the settings.
+        name: String,
+        /// Why.
+        cause: tapir::Error,
+    },
+    /// The address could not be listened on.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the operating system said.
+        cause: std::io::Error,
+    },
+    /// Certificate or key cannot be used.
+    #[error("{certificate} and {key}: {cause}", certificate = tls.certificate.display(), key = tls.key.display())]
+    Tls {
+        /// The files.
+        tls: crate::Tls,
+        /// What is wrong with them.
+        cause: std::io::Error,
+    },
+    /// A load generator could not do its work.
+    #[error("{0}")]
+    Load(String),
+}
+
+/// What a request is refused with: a status, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) reason: String,
+}
+
+/// The body of every answer that is not a success.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// What was wrong and what to do.
+    error: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into() }
+    }
+
+    pub(crate) fn bad(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, reason)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(ErrorBody { error: self.reason })).into_response();
+        let header = match self.status {
+            StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                Some((header::RETRY_AFTER, "1"))
+            }
+            _ => None,
+        };
+        if let Some((name, value)) = header {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}

@@ -1,0 +1,35 @@
+//! A server of tapir's streams: thousands of them over one port.
+//!
+//! WebSocket for streams, HTTP for whole texts, metrics, health, and a page to watch a stream. The messages are those of
+//! [`tapir::protocol`]. Model workers, one a core, take the words of all streams and run them in batches; see `worker.rs`.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), tapir_serve::Error> {
+//! let server = tapir_serve::Server::start(tapir_serve::Settings::default()).await?;
+//! println!("http://{}", server.address());
+//! server.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod access;
+mod admin;
+mod error;
+mod health;
+pub mod load;
+mod metrics;
+mod models;
+mod openapi;
+mod page;
+mod server;
+mod settings;
+mod state;
+mod stream;
+mod tag;
+mod tokenize;
+mod worker;
+
+pub use error::Error;
+pub use openapi::openapi;
+pub use server::Server;
+pub use settings::{Limits, Settings, Tls};
