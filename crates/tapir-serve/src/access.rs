@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request, State as Shared};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,6 +12,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::Refusal;
 use crate::state::State;
+use crate::tag;
 
 /// The protocol of our streams. A browser can send no header with a WebSocket, so that it gives its token as a second
 /// protocol, `bearer.TOKEN`.
@@ -24,8 +26,16 @@ pub(crate) async fn client(
     next: Next,
 ) -> Response {
     let allowed = state.count_request(client.ip());
-    let allowed = allowed.and_then(|()| check_origin(request.headers(), &state.settings.origins));
-    pass(allowed, &state, request, next).await
+    let allowed = allowed
+        .and_then(|()| check_origin(request.headers(), &state.settings.origins))
+        .and_then(|()| check_length(request.headers(), state.settings.limits.body_bytes));
+    // A body that is announced and never sent must not be waited for. Streams have answered by then.
+    let patience = Duration::from_secs(state.settings.limits.idle_seconds);
+    let answered = tokio::time::timeout(patience, pass(allowed, &state, request, next)).await;
+    answered.unwrap_or_else(|_| {
+        let reason = format!("the request was not complete after {} seconds", patience.as_secs());
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, reason).into_response()
+    })
 }
 
 /// Lets a request pass, or refuses it: its token.
@@ -70,6 +80,16 @@ fn given_token(headers: &HeaderMap) -> Option<&str> {
     protocols.find_map(|value| {
         value.to_str().ok()?.split(',').find_map(|protocol| protocol.trim().strip_prefix("bearer."))
     })
+}
+
+/// A body that is announced to be too large is not waited for; one that is not announced is measured as it comes.
+fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > limit as u64) && !tag::is_lines(headers) {
+        let reason = format!("the body is longer than {limit} bytes; send less, or lines of NDJSON");
+        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
+    }
+    Ok(())
 }
 
 /// A web page of another host may use the server only if its origin is allowed.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request, State as Shared};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,7 @@ pub(crate) struct TagResponse {
     (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
     (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
     (status = 404, description = "No such model", body = crate::error::ErrorBody),
+    (status = 408, description = "The body did not arrive in time", body = crate::error::ErrorBody),
     (status = 413, description = "The body is too large", body = crate::error::ErrorBody),
     (status = 415, description = "Another media type", body = crate::error::ErrorBody),
     (status = 422, description = "A field is unknown or of another type", body = crate::error::ErrorBody),
@@ -105,13 +106,18 @@ pub(crate) struct TagResponse {
     (status = 503, description = "All sessions are taken, or the server is stopping", body = crate::error::ErrorBody),
 ))]
 pub(crate) async fn tag(Shared(state): Shared<Arc<State>>, request: Request) -> Result<Response, Refusal> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    if kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson")) {
+    if is_lines(request.headers()) {
         return Ok(lines(state, request.into_body()));
     }
     let request = Json::<TagRequest>::from_request(request, &()).await;
     let Json(request) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
     Ok(Json(answer(&state, request).await?).into_response())
+}
+
+/// Is the body NDJSON, which may go on for ever?
+pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson"))
 }
 
 /// Labels all texts of a request.

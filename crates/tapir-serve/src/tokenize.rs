@@ -36,6 +36,7 @@ pub(crate) struct TokenizeResponse {
     (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
     (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
     (status = 404, description = "No such model", body = crate::error::ErrorBody),
+    (status = 408, description = "The body did not arrive in time", body = crate::error::ErrorBody),
     (status = 413, description = "The body is too large", body = crate::error::ErrorBody),
     (status = 415, description = "Another media type", body = crate::error::ErrorBody),
     (status = 422, description = "A field is missing, unknown or of another type", body = crate::error::ErrorBody),

@@ -277,8 +277,9 @@ impl Worker {
         while let Some(stream) = self.streams.get_mut(&id)
             && let Some(task) = stream.queue.pop_front()
         {
-            let result = begin(stream, &task.operation, self.most_words, self.fault.as_deref());
-            stream.current = Some(task);
+            let Stream { session, poisoned, current, .. } = &mut **stream;
+            let task = current.insert(task);
+            let result = begin(session, poisoned, &task.operation, self.most_words, self.fault.as_deref());
             match result.map(|()| stream.session.work()) {
                 Ok(Some(Work::Word)) => {
                     self.words.push_back(id);
@@ -430,12 +431,12 @@ fn pick(
 
 /// Begins an operation, or does it if nothing is to be computed.
 fn begin(
-    stream: &mut Stream,
+    session: &mut Session,
+    poisoned: &mut bool,
     operation: &Operation,
     most_words: usize,
     fault: Option<&str>,
 ) -> Result<(), Error> {
-    let session = &mut stream.session;
     let too_long = |words: usize| {
         let reason = format!("{words} words are more than the limit of {most_words}; finish and reset");
         if words > most_words { Err(Error::invalid("the session", reason)) } else { Ok(()) }
@@ -443,7 +444,7 @@ fn begin(
     match operation {
         Operation::Push(word) => {
             too_long(session.words() + 1)?;
-            stream.poisoned = fault == Some(word);
+            *poisoned = fault == Some(word);
             session.begin_push(word)
         }
         Operation::Update(words) => {

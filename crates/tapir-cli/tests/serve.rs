@@ -1,0 +1,185 @@
+//! `tapir serve` and `tapir bench serve`, as a user runs them.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(cargo_bin("tapir"));
+        command.arg("serve").args(flags).envs(environment.iter().copied());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("it said {line:?}"));
+        Self { address: address.to_owned(), child }
+    }
+
+    fn request(&self, head: &str, body: &str) -> String {
+        request(&self.address, head, body)
+    }
+
+    fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits for the end; what was logged.
+    fn end(mut self) -> (Option<i32>, String) {
+        let since = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(since.elapsed() < Duration::from_secs(20), "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (self.child.wait().unwrap().code(), log)
+    }
+
+    /// Kilobytes in memory.
+    fn memory(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn request(address: &str, head: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(socket, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n").unwrap();
+    write!(socket, "content-type: application/json\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+const TAG: (&str, &str) = ("POST /v1/tag", r#"{"text": "play some jazz by miles davis"}"#);
+
+/// A flag comes before the environment, and both before the file; what none of them says is the default.
+#[test]
+fn flags_environment_and_file_in_that_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("serve.toml");
+    let file = "listen = '127.0.0.1:1'\nworkers = 3\nmodels.words = 'embedded:pos'\nlimits.texts = 2\n";
+    std::fs::write(&path, file).unwrap();
+    let config = path.to_str().unwrap();
+    let environment = [("TAPIR_LISTEN", "127.0.0.1:2"), ("TAPIR_CONFIG", config)];
+    // Port 1 of the file and 2 of the environment would be refused or wrong: the flag is what counts.
+    let serving = Serving::start(&["--listen", "127.0.0.1:0"], &environment);
+    assert!(!serving.address.ends_with(":1") && !serving.address.ends_with(":2"));
+    let models = serving.request("GET /v1/models", "");
+    assert!(models.contains(r#""name":"words""#) && !models.contains("snips"), "{models}");
+    let many = r#"{"inputs": [{"text": "a"}, {"text": "b"}, {"text": "c"}]}"#;
+    assert!(serving.request("POST /v1/tag", many).contains("more than 2"));
+    drop(serving);
+    let environment = [("TAPIR_CONFIG", config), ("TAPIR_LISTEN", "127.0.0.1:0"), ("TAPIR_MODELS", "embedded:snips")];
+    let serving = Serving::start(&[], &environment);
+    assert!(serving.request("GET /v1/models", "").contains(r#""name":"snips""#));
+    drop(serving);
+
+    let bad = folder.path().join("bad.toml");
+    std::fs::write(&bad, "lisen = '127.0.0.1:1'\n").unwrap();
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    let output = command.args(["serve", "--config"]).arg(&bad).assert().failure().get_output().clone();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("bad.toml") && error.contains("lisen"), "{error}");
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    command.args(["serve", "--model", "/nowhere"]).assert().failure().stderr(predicates::str::contains("/nowhere"));
+}
+
+#[test]
+fn it_stops_when_told_and_logs_no_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens.txt");
+    std::fs::write(&tokens, "0123456789abcdef\n\nfedcba9876543210\n").unwrap();
+    let flags = ["--listen", "127.0.0.1:0", "--log-json", "--admin-token-file", tokens.to_str().unwrap()];
+    let serving = Serving::start(&flags, &[("TAPIR_LOG", "debug")]);
+    assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
+    serving.signal("-HUP");
+    let since = Instant::now();
+    // Read anew, and still there.
+    while since.elapsed() < Duration::from_secs(2) {
+        assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    serving.signal("-TERM");
+    let (code, log) = serving.end();
+    assert_eq!(code, Some(0), "{log}");
+    for expected in ["listening", "the models were read anew", "stopping", "stopped"] {
+        assert!(log.contains(expected), "{expected} in {log}");
+    }
+    assert!(!log.contains("jazz") && !log.contains("miles"), "words of users in the log: {log}");
+    assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{log}");
+}
+
+/// Killed without mercy, it can be started again at once, on the same port.
+#[test]
+fn it_comes_back_after_a_kill() {
+    let mut serving = Serving::start(&["--listen", "127.0.0.1:0"], &[]);
+    for _ in 0..3 {
+        let mut open = TcpStream::connect(&serving.address).unwrap();
+        open.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{").unwrap();
+        assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
+        serving.signal("-KILL");
+        let address = serving.address.clone();
+        serving.child.wait().unwrap();
+        assert!(TcpStream::connect(&address).is_err());
+        serving = Serving::start(&["--listen", &address], &[]);
+        assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
+    }
+}
+
+/// Memory after many sessions is memory before. A thousand here; `TAPIR_SOAK_SESSIONS` for an hour's worth.
+#[test]
+fn sessions_leave_nothing_behind() {
+    let sessions: usize = std::env::var("TAPIR_SOAK_SESSIONS").map_or(2_000, |text| text.parse().unwrap());
+    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--requests", "1000000"], &[]);
+    let inputs: Vec<_> = (0..100).map(|i| format!(r#"{{"text": "play track {i} by miles davis please"}}"#)).collect();
+    let body = format!(r#"{{"inputs": [{}]}}"#, inputs.join(","));
+    let run = |sessions: usize| {
+        for _ in 0..sessions / 100 {
+            assert!(serving.request("POST /v1/tag", &body).contains("B-artist"));
+        }
+    };
+    // What grows once, buffers and pools of the allocator, has grown after these.
+    run(sessions.min(2_000));
+    let before = serving.memory();
+    run(sessions);
+    let after = serving.memory();
+    println!("{before} KB before, {after} KB after {sessions} sessions: {:.3} times", after / before);
+    assert!(after <= 1.05 * before, "{before} KB before, {after} KB after");
+}
+
+/// The load generator runs against the program itself. Nothing about its figures is asserted: machines differ.
+#[test]
+fn the_load_generator_measures() {
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    let flags = ["bench", "serve", "--streams", "20", "--rate", "2", "--seconds", "2", "--only", "--json"];
+    let output = command.args(flags).assert().success().get_output().stdout.clone();
+    let report: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!((&report["asked"]["errors"], &report["asked"]["streams"]), (&0.into(), &20.into()));
+    assert_eq!(report["asked"]["held"].as_f64().unwrap().round(), 40.0);
+    assert!(report["asked"]["first"]["p99"].as_f64().unwrap() > 0.0);
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    command.args(["bench"]).assert().failure();
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    command.args(["bench", "serve", "--rate", "0"]).assert().failure().stderr(predicates::str::contains("more than 0"));
+}

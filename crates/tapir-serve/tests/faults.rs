@@ -1,0 +1,271 @@
+//! Clients that misbehave and workers that panic: nothing hangs, nothing leaks, and nobody else notices.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::time::Duration;
+
+use futures_util::SinkExt;
+use support::{Client, SENTENCES, get, metric, post, raw, settings, start, until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+
+const UPGRADE: &str = "GET /v1/stream HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+                       sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+
+/// A stream that is open and well is answered as always.
+async fn is_well(client: &mut Client) {
+    client.ask(r#"{"reset": true}"#).await;
+    for (i, word) in SENTENCES[0].split(' ').enumerate() {
+        let answer = client.ask(&format!(r#"{{"push": "{word}"}}"#)).await;
+        assert_eq!(answer.update.unwrap().step, i + 1);
+    }
+}
+
+/// A WebSocket up to its frames.
+async fn upgraded(address: std::net::SocketAddr) -> TcpStream {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(UPGRADE.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.unwrap());
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101"));
+    socket
+}
+
+/// A text frame as a client sends it, masked with zeros.
+fn frame(text: &str) -> Vec<u8> {
+    assert!(text.len() < 126);
+    let mut frame = vec![0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
+    frame.extend(text.bytes());
+    frame
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_vanish_or_send_halves_cost_nothing() {
+    let mut settings = settings();
+    settings.limits.idle_seconds = 2;
+    let server = start(settings).await;
+    let address = server.address();
+    let mut well = Client::connect(address).await;
+    let mut halves = Vec::new();
+    for round in 0..20 {
+        // In the middle of a word: asked, and gone before the answer.
+        let mut client = Client::connect(address).await;
+        for word in SENTENCES[round % SENTENCES.len()].split(' ') {
+            client.send(&format!(r#"{{"push": "{word}"}}"#)).await;
+        }
+        drop(client);
+        // Half a frame, and then nothing.
+        let mut socket = upgraded(address).await;
+        let whole = frame(r#"{"push": "play"}"#);
+        socket.write_all(&whole[..whole.len() / 2]).await.unwrap();
+        // Half a request, which is answered in the end.
+        let mut half = TcpStream::connect(address).await.unwrap();
+        half.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: x\r\nconnection: close\r\n").await.unwrap();
+        half.write_all(b"content-type: application/json\r\ncontent-length: 20\r\n\r\n{\"text\": \"pl").await.unwrap();
+        halves.push(half);
+        if round % 2 == 0 {
+            drop(socket);
+        } else {
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                drop(socket);
+            });
+        }
+        is_well(&mut well).await;
+    }
+    for mut half in halves {
+        let mut answer = String::new();
+        half.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("408") && answer.contains("not complete after 2 seconds"), "{answer}");
+    }
+    drop(well);
+    until("all sessions and streams are gone", || async {
+        metric(address, "tapir_sessions").await == 0.0 && metric(address, "tapir_connections").await == 0.0
+    })
+    .await;
+    assert_eq!(metric(address, "tapir_queue").await, 0.0);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_is_refused() {
+    let server = start(settings()).await;
+    let address = server.address();
+    let mut well = Client::connect(address).await;
+    // Not HTTP, not a frame, a frame that is not masked, text that is not UTF-8, reserved bits.
+    assert!(raw(address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n").await.contains("400"));
+    for bytes in [
+        &b"\x81\x05hello"[..],
+        &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe],
+        &[0xf1, 0x80, 0, 0, 0, 0],
+        &[0x83, 0x80, 0, 0, 0, 0],
+    ] {
+        let mut socket = upgraded(address).await;
+        socket.write_all(bytes).await.unwrap();
+        let mut answer = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut answer)).await;
+        assert!(ended.is_ok(), "{bytes:?} leaves the stream open");
+        is_well(&mut well).await;
+    }
+    server.stop().await;
+}
+
+/// Ten megabytes here, a hundred in the longer run: they are not taken in, whether a message says so or just goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn megabytes_are_not_taken_in() {
+    let server = start(settings()).await;
+    let address = server.address();
+    let megabytes: usize = std::env::var("TAPIR_SOAK_MEGABYTES").map_or(10, |text| text.parse().unwrap());
+    let mut well = Client::connect(address).await;
+
+    let mut client = Client::connect(address).await;
+    let _ = client.0.send(Message::text("x".repeat(megabytes << 20))).await;
+    assert_eq!(client.closing().await.map_or(1009, |(code, _)| code), 1009);
+
+    // Fragments without an end.
+    let mut socket = upgraded(address).await;
+    let mut fragment = vec![0x01, 0xfe, 0x80, 0x00, 0, 0, 0, 0];
+    fragment.extend(vec![b'x'; 0x8000]);
+    for _ in 0..megabytes * 32 {
+        if socket.write_all(&fragment).await.is_err() {
+            break;
+        }
+        fragment[0] = 0x00;
+    }
+    is_well(&mut well).await;
+
+    // A body that is announced, and one that is not.
+    let head = "POST /v1/tag HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    let answer = raw(address, format!("{head}content-length: {}\r\n\r\n", megabytes << 20).as_bytes()).await;
+    assert!(answer.contains("413"), "{answer}");
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes()).await.unwrap();
+    let chunk = format!("8000\r\n{}\r\n", "x".repeat(0x8000));
+    for _ in 0..megabytes * 32 {
+        if socket.write_all(chunk.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    is_well(&mut well).await;
+    server.stop().await;
+}
+
+/// A client that sends and never reads is not read from, and in the end not served.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_never_read_stop_being_read() {
+    let mut settings = settings();
+    settings.limits.idle_seconds = 2;
+    settings.limits.words = 1_000_000;
+    let server = start(settings).await;
+    let address = server.address();
+    let mut well = Client::connect(address).await;
+    let mut deaf = upgraded(address).await;
+    // Long hypotheses have long answers, which fill the socket's buffers soon.
+    let words: Vec<String> = (0..40).map(|i| format!("{i}")).collect();
+    let mut message = serde_json::json!({ "update": words }).to_string();
+    let mut sent = 0;
+    let stuck = loop {
+        let mut bytes = vec![0x81, 0xfe];
+        bytes.extend((message.len() as u16).to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(message.bytes());
+        match tokio::time::timeout(Duration::from_secs(1), deaf.write_all(&bytes)).await {
+            Ok(Ok(())) => sent += 1,
+            Ok(Err(_)) => break "closed",
+            Err(_) => break "stuck",
+        }
+        assert!(sent < 2_000_000, "a client that reads nothing was always read from");
+        message = message.replace("\"0\"", "\"zero\"").replace("\"39\"", &format!("\"{}\"", sent % 39));
+        if sent % 500 == 0 {
+            is_well(&mut well).await;
+            assert!(metric(address, "tapir_queue").await <= 17.0);
+        }
+    };
+    println!("{stuck} after {sent} messages");
+    drop(well);
+    until("the deaf client is gone", || async { metric(address, "tapir_connections").await == 0.0 }).await;
+    assert_eq!(metric(address, "tapir_sessions").await, 0.0);
+    server.stop().await;
+}
+
+/// The worker panics, while it computes and while it begins: the session that caused it gets an error, the others on the
+/// same worker, and those in the same batch, are answered to the bit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_costs_one_session() {
+    let mut settings = settings();
+    settings.workers = 1;
+    settings.fault = Some("kaboom".into());
+    let server = start(settings).await;
+    let address = server.address();
+    let model = tapir::Model::embedded().unwrap();
+    let streams = (0..20).map(|index| {
+        let model = model.clone();
+        tokio::spawn(async move {
+            let mut session = model.session().window(128);
+            let mut client = Client::connect_to(address, "?provisional=false").await;
+            for round in 0..6 {
+                for word in SENTENCES[(index + round) % SENTENCES.len()].split(' ') {
+                    let answer = client.ask(&format!(r#"{{"push": "{word}"}}"#)).await;
+                    assert_eq!(answer.update.unwrap(), session.push(word).unwrap());
+                }
+                client.ask(r#"{"reset": true}"#).await;
+                session.reset();
+            }
+        })
+    });
+    let streams: Vec<_> = streams.collect();
+    for fault in [r#"{"session": "a", "push": "kaboom"}"#, r#"{"session": "a", "update": ["play", "kaboom"]}"#].repeat(4) {
+        let mut client = Client::connect(address).await;
+        client.ask(r#"{"session": "b", "push": "play"}"#).await;
+        client.ask(r#"{"session": "a", "push": "play"}"#).await;
+        let answer = client.ask(fault).await;
+        assert_eq!(answer.session.as_deref(), Some("a"));
+        assert!(answer.error.unwrap().contains("this session was closed"));
+        // The other session of the connection goes on, and the name is free for a new one.
+        assert_eq!(client.ask(r#"{"session": "b", "push": "jazz"}"#).await.update.unwrap().step, 2);
+        assert_eq!(client.ask(r#"{"session": "a", "push": "play"}"#).await.update.unwrap().step, 1);
+    }
+    assert_eq!(post(address, "/v1/tag", r#"{"text": "play kaboom"}"#).await.status, 500);
+    for stream in streams {
+        stream.await.unwrap();
+    }
+    assert!(metric(address, "tapir_panics_total").await >= 8.0);
+    until("no session is left", || async { metric(address, "tapir_sessions").await == 0.0 }).await;
+    assert_eq!(metric(address, "tapir_queue").await, 0.0);
+    assert_eq!(get(address, "/healthz").await.status, 200);
+    server.stop().await;
+}
+
+/// Ten thousand sessions ask for room where there is for a hundred.
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_sessions_are_refused_politely() {
+    let mut settings = settings();
+    settings.limits.sessions = 100;
+    settings.limits.sessions_per_connection = 10_000;
+    let server = start(settings).await;
+    let address = server.address();
+    let mut client = Client::connect(address).await;
+    let (mut taken, mut refused) = (0, 0);
+    for batch in 0..1000 {
+        for i in 0..10 {
+            client.send(&format!(r#"{{"session": "{}", "threshold": 0.5}}"#, batch * 10 + i)).await;
+        }
+        for _ in 0..10 {
+            match client.hear().await.unwrap().error {
+                None => taken += 1,
+                Some(error) => {
+                    assert!(error.contains("all 100 sessions are taken"), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((taken, refused), (100, 9_900));
+    drop(client);
+    until("all are gone", || async { metric(address, "tapir_sessions").await == 0.0 }).await;
+    server.stop().await;
+}

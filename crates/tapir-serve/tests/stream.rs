@@ -1,0 +1,171 @@
+//! Streams: the same answers as the library's, whatever else the server does.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Arc;
+
+use support::{Client, SENTENCES, metric, settings, start};
+use tapir::protocol::{Request, Response, Streams};
+use tapir::{Label, Model};
+
+/// What a stream of a real recogniser says: words, words taken back, whole hypotheses, ends and beginnings.
+fn script(seed: usize) -> Vec<String> {
+    let mut messages = Vec::new();
+    for turn in 0..3 {
+        let words: Vec<&str> = SENTENCES[(seed + turn) % SENTENCES.len()].split(' ').collect();
+        for (i, word) in words.iter().enumerate() {
+            messages.push(format!(r#"{{"push": "{word}"}}"#));
+            match (seed * 7 + i + turn) % 9 {
+                3 => messages.push(r#"{"revoke": 1}"#.into()),
+                5 => {
+                    let hypothesis = serde_json::json!({ "update": words[..i.max(2)] });
+                    messages.push(hypothesis.to_string());
+                }
+                7 => messages.push(format!(r#"{{"threshold": 0.{}}}"#, 1 + (seed + i) % 9)),
+                _ => {}
+            }
+        }
+        messages.push(r#"{"finish": true}"#.into());
+        messages.push(r#"{"push": "late"}"#.into()); // refused, and changes nothing
+        messages.push(r#"{"reset": true}"#.into());
+    }
+    messages
+}
+
+/// With one answer a message, a hundred streams at once answer what the library answers to each alone, to the last bit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_streams_at_once_answer_as_the_library_does() {
+    for batch in [64, 1] {
+        let mut settings = settings();
+        settings.batch = batch;
+        let window = settings.limits.window;
+        let server = start(settings).await;
+        let address = server.address();
+        let model = Model::embedded().unwrap();
+        let mut tasks = Vec::new();
+        for seed in 0..100 {
+            tasks.push(tokio::spawn(async move {
+                let mut client = Client::connect_to(address, "?provisional=false").await;
+                let mut heard = Vec::new();
+                // Several messages are in flight at any time.
+                for messages in script(seed).chunks(5) {
+                    for message in messages {
+                        client.send(message).await;
+                    }
+                    for _ in messages {
+                        heard.push(client.hear().await.unwrap());
+                    }
+                }
+                (seed, heard)
+            }));
+        }
+        for task in tasks {
+            let (seed, heard) = task.await.unwrap();
+            let model = model.clone();
+            let mut alone = Streams::new(1, move || model.session().window(window));
+            for (message, heard) in script(seed).iter().zip(heard) {
+                assert_eq!(alone.answer(message), heard, "stream {seed}, batch {batch}, {message}");
+            }
+        }
+        assert!(metric(address, "tapir_words_total").await > 3000.0);
+        assert_eq!(metric(address, "tapir_panics_total").await, 0.0);
+        server.stop().await;
+    }
+}
+
+/// A provisional answer has the first pass's label and no action; the one after it makes the library's change complete.
+#[tokio::test(flavor = "multi_thread")]
+async fn first_answers_come_before_revisions() {
+    let server = start(settings()).await;
+    let model = Model::embedded().unwrap();
+    let mut session = model.session().threshold(0.2);
+    let mut first_pass = model.session().threshold(1.0);
+    let mut client = Client::connect_to(server.address(), "?threshold=0.2").await;
+    let (mut screen, mut provisional): (Vec<Label>, usize) = (Vec::new(), 0);
+    for word in SENTENCES[1].split(' ') {
+        let expected = session.push(word).unwrap();
+        client.send(&format!(r#"{{"push": "{word}"}}"#)).await;
+        first_pass.push(word).unwrap();
+        let mut answer = client.hear().await.unwrap();
+        if expected.revised() {
+            provisional += 1;
+            assert!(answer.provisional);
+            let update = answer.update.unwrap();
+            assert_eq!((update.action, update.policy), (None, expected.policy));
+            assert_eq!(update.edits.len(), 1, "the new word's label");
+            assert_eq!(Some(&update.edits[0].label), first_pass.labels().last());
+            update.apply(&mut screen);
+            answer = client.hear().await.unwrap();
+        }
+        assert!(!answer.provisional);
+        let update = answer.update.unwrap();
+        assert_eq!((update.step, update.action), (expected.step, expected.action));
+        update.apply(&mut screen);
+        assert_eq!(screen, session.labels());
+    }
+    assert!(provisional > 2, "{provisional} revisions");
+    let end = client.ask(r#"{"finish": true}"#).await;
+    let expected = session.finish().unwrap();
+    assert_eq!(end.labels.unwrap(), expected.labels);
+    assert_eq!(end.spans.unwrap(), session.spans());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_sessions_share_a_connection() {
+    let server = start(settings()).await;
+    let mut client = Client::connect(server.address()).await;
+    for (a, b) in SENTENCES[0].split(' ').zip(SENTENCES[2].split(' ')) {
+        for (name, word) in [("a", a), ("b", b)] {
+            let answer = client.ask(&format!(r#"{{"session": "{name}", "push": "{word}"}}"#)).await;
+            assert_eq!(answer.session.as_deref(), Some(name));
+        }
+    }
+    let model = Model::embedded().unwrap();
+    for (name, sentence) in [("a", SENTENCES[0]), ("b", SENTENCES[2])] {
+        let words: Vec<&str> = sentence.split(' ').take(6).collect();
+        let mut session = model.session();
+        words.iter().for_each(|word| drop(session.push(word).unwrap()));
+        let end = client.ask(&format!(r#"{{"session": "{name}", "finish": true}}"#)).await;
+        assert_eq!(end.labels.unwrap(), session.finish().unwrap().labels, "{name}");
+    }
+    // Closed, a name is free for a new session.
+    assert_eq!(client.ask(r#"{"session": "a", "close": true}"#).await.session.as_deref(), Some("a"));
+    let answer = client.ask(r#"{"session": "a", "push": "play"}"#).await;
+    assert_eq!(answer.update.unwrap().step, 1);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_answered_and_changes_nothing() {
+    let server = start(settings()).await;
+    let mut client = Client::connect(server.address()).await;
+    client.ask(r#"{"push": "play"}"#).await;
+    for (message, expected) in [
+        ("{", "not a message"),
+        (r#"{"pull": "x"}"#, "unknown field"),
+        (r#"{"push": "x", "revoke": 1}"#, "expected one"),
+        (r#"{"push": ""}"#, "empty word"),
+        (r#"{"revoke": 5}"#, "cannot be taken back"),
+        (r#"{"push": 3}"#, "not a message"),
+    ] {
+        let error = client.error(message).await;
+        assert!(error.contains(expected), "{message}: {error}");
+    }
+    let mut binary = Client::connect(server.address()).await;
+    futures_util::SinkExt::send(&mut binary.0, tokio_tungstenite::tungstenite::Message::binary(vec![1, 2])).await.unwrap();
+    assert!(binary.hear().await.unwrap().error.unwrap().contains("text frames"));
+    assert_eq!(client.ask(r#"{"push": "jazz"}"#).await.update.unwrap().step, 2);
+    server.stop().await;
+}
+
+/// The client's half of the protocol is the library's too.
+#[test]
+fn requests_and_responses_are_the_librarys() {
+    let request = Request { push: Some("play".into()), ..Request::default() };
+    assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"push":"play"}"#);
+    let answer: Response = serde_json::from_str(r#"{"provisional":true,"step":1,"edits":[],"length":1,"committed":0}"#).unwrap();
+    assert!(answer.provisional && answer.update.is_some());
+    drop(Arc::new(answer));
+}

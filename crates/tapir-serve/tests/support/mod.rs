@@ -1,0 +1,181 @@
+//! A server on a free port, and clients of it.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use tapir::protocol::Response;
+use tapir_serve::{Server, Settings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+/// Real sentences.
+pub const SENTENCES: [&str; 6] = [
+    "play some jazz by miles davis",
+    "book a table for four at a mexican restaurant in boston tomorrow at seven",
+    "what will the weather be like in san francisco next tuesday",
+    "add this song to my summer party playlist",
+    "give the last book five stars out of six",
+    "find the schedule for films at the nearest cinema",
+];
+
+/// Settings for a test: the SNIPS model alone, a free port, no limit of requests in the way.
+pub fn settings() -> Settings {
+    let mut settings = Settings { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Settings::default() };
+    settings.models.insert("snips".into(), "embedded:snips".into());
+    settings.limits.requests_per_second = 1_000_000;
+    settings.limits.messages_per_second = 1_000_000;
+    settings
+}
+
+pub async fn start(settings: Settings) -> Server {
+    Server::start(settings).await.unwrap()
+}
+
+/// A stream.
+pub struct Client(pub WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Client {
+    pub async fn connect(address: SocketAddr) -> Self {
+        Self::connect_to(address, "").await
+    }
+
+    pub async fn connect_to(address: SocketAddr, query: &str) -> Self {
+        let url = format!("ws://{address}/v1/stream{query}");
+        Self(tokio_tungstenite::connect_async(url).await.unwrap().0)
+    }
+
+    pub async fn send(&mut self, message: &str) {
+        self.0.send(Message::text(message)).await.unwrap();
+    }
+
+    /// The next answer, if there is one before the stream ends.
+    pub async fn hear(&mut self) -> Option<Response> {
+        loop {
+            let message = tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an answer");
+            match message? {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(text.as_str()).unwrap()),
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// The code and the reason with which the server closes the stream; answers before it are passed over.
+    pub async fn closing(&mut self) -> Option<(u16, String)> {
+        loop {
+            let message = tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an end");
+            match message? {
+                Ok(Message::Close(frame)) => {
+                    return frame.map(|frame| (frame.code.into(), frame.reason.as_str().to_owned()));
+                }
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Sends a message and gives its last answer.
+    pub async fn ask(&mut self, message: &str) -> Response {
+        self.send(message).await;
+        loop {
+            let answer = self.hear().await.expect("an answer");
+            if !answer.provisional {
+                return answer;
+            }
+        }
+    }
+
+    pub async fn error(&mut self, message: &str) -> String {
+        self.ask(message).await.error.unwrap_or_default()
+    }
+}
+
+/// An answer over HTTP.
+pub struct Http {
+    pub status: u16,
+    pub headers: String,
+    pub body: String,
+}
+
+impl Http {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// One request, as it goes over the wire.
+pub async fn raw(address: SocketAddr, request: &[u8]) -> String {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(request).await.unwrap();
+    let mut answer = Vec::new();
+    let read = async {
+        while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {}
+    };
+    tokio::time::timeout(Duration::from_secs(60), read).await.expect("an answer");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Is there as much of a body as the head says? Where it does not say, the end of the connection is the end.
+fn is_whole(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
+    let head_length = head.len() + 4;
+    let lengths = head.lines().filter_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    lengths.last().is_some_and(|length: usize| answer.len() >= head_length + length)
+}
+
+pub async fn http(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Http {
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    );
+    let answer = raw(address, request.as_bytes()).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    let body = if head.to_lowercase().contains("transfer-encoding: chunked") { unchunk(body) } else { body.into() };
+    Http { status, headers: head.to_lowercase(), body }
+}
+
+fn unchunk(mut body: &str) -> String {
+    let mut text = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        text += &rest[..size];
+        body = rest[size..].trim_start_matches("\r\n");
+        if size == 0 {
+            break;
+        }
+    }
+    text
+}
+
+pub async fn get(address: SocketAddr, path: &str) -> Http {
+    http(address, "GET", path, "", "").await
+}
+
+pub async fn post(address: SocketAddr, path: &str, body: &str) -> Http {
+    http(address, "POST", path, "content-type: application/json\r\n", body).await
+}
+
+/// The value of a line of /metrics.
+pub async fn metric(address: SocketAddr, name: &str) -> f64 {
+    let text = get(address, "/metrics").await.body;
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Waits until something holds, or says what does not.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    for _ in 0..400 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("not after ten seconds: {what}");
+}
