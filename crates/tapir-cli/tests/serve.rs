@@ -18,10 +18,12 @@ impl Serving {
     fn start(flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(cargo_bin("tapir"));
         command.arg("serve").args(flags).envs(environment.iter().copied());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("it said {line:?}"));
+        let address =
+            line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("it said {line:?}"));
         Self { address: address.to_owned(), child }
     }
 
@@ -64,7 +66,8 @@ impl Drop for Serving {
 fn request(address: &str, head: &str, body: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(socket, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n").unwrap();
+    write!(socket, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n")
+        .unwrap();
     write!(socket, "content-type: application/json\r\n\r\n{body}").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
@@ -90,7 +93,8 @@ fn flags_environment_and_file_in_that_order() {
     let many = r#"{"inputs": [{"text": "a"}, {"text": "b"}, {"text": "c"}]}"#;
     assert!(serving.request("POST /v1/tag", many).contains("more than 2"));
     drop(serving);
-    let environment = [("TAPIR_CONFIG", config), ("TAPIR_LISTEN", "127.0.0.1:0"), ("TAPIR_MODELS", "embedded:snips")];
+    let environment =
+        [("TAPIR_CONFIG", config), ("TAPIR_LISTEN", "127.0.0.1:0"), ("TAPIR_MODELS", "embedded:snips")];
     let serving = Serving::start(&[], &environment);
     assert!(serving.request("GET /v1/models", "").contains(r#""name":"snips""#));
     drop(serving);
@@ -102,7 +106,11 @@ fn flags_environment_and_file_in_that_order() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("bad.toml") && error.contains("lisen"), "{error}");
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
-    command.args(["serve", "--model", "/nowhere"]).assert().failure().stderr(predicates::str::contains("/nowhere"));
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--model", "/nowhere"])
+        .assert()
+        .failure()
+        .stderr(predicates::str::contains("/nowhere"));
 }
 
 #[test]
@@ -152,7 +160,8 @@ fn it_comes_back_after_a_kill() {
 fn sessions_leave_nothing_behind() {
     let sessions: usize = std::env::var("TAPIR_SOAK_SESSIONS").map_or(2_000, |text| text.parse().unwrap());
     let serving = Serving::start(&["--listen", "127.0.0.1:0", "--requests", "1000000"], &[]);
-    let inputs: Vec<_> = (0..100).map(|i| format!(r#"{{"text": "play track {i} by miles davis please"}}"#)).collect();
+    let inputs: Vec<_> =
+        (0..100).map(|i| format!(r#"{{"text": "play track {i} by miles davis please"}}"#)).collect();
     let body = format!(r#"{{"inputs": [{}]}}"#, inputs.join(","));
     let run = |sessions: usize| {
         for _ in 0..sessions / 100 {
@@ -181,5 +190,9 @@ fn the_load_generator_measures() {
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
     command.args(["bench"]).assert().failure();
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
-    command.args(["bench", "serve", "--rate", "0"]).assert().failure().stderr(predicates::str::contains("more than 0"));
+    command
+        .args(["bench", "serve", "--rate", "0"])
+        .assert()
+        .failure()
+        .stderr(predicates::str::contains("more than 0"));
 }

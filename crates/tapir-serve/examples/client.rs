@@ -13,7 +13,8 @@ type Error = Box<dyn std::error::Error>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
-    let url = arguments.next().ok_or("expected an address, such as ws://127.0.0.1:8642/v1/stream, and words")?;
+    let url =
+        arguments.next().ok_or("expected an address, such as ws://127.0.0.1:8642/v1/stream, and words")?;
     let words: Vec<String> = arguments.collect();
     let (mut socket, _) = tokio_tungstenite::connect_async(url).await?;
 
@@ -34,7 +35,8 @@ async fn main() -> Result<(), Error> {
             if let Some(update) = &answer.update {
                 update.apply(&mut labels);
             }
-            let line: Vec<String> = words.iter().zip(&labels).map(|(word, label)| format!("{word}/{label}")).collect();
+            let line: Vec<String> =
+                words.iter().zip(&labels).map(|(word, label)| format!("{word}/{label}")).collect();
             println!("{} {}", if answer.provisional { "?" } else { " " }, line.join(" "));
             if !answer.provisional {
                 break;

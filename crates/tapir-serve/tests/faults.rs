@@ -65,7 +65,9 @@ async fn clients_that_vanish_or_send_halves_cost_nothing() {
         // Half a request, which is answered in the end.
         let mut half = TcpStream::connect(address).await.unwrap();
         half.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: x\r\nconnection: close\r\n").await.unwrap();
-        half.write_all(b"content-type: application/json\r\ncontent-length: 20\r\n\r\n{\"text\": \"pl").await.unwrap();
+        half.write_all(b"content-type: application/json\r\ncontent-length: 20\r\n\r\n{\"text\": \"pl")
+            .await
+            .unwrap();
         halves.push(half);
         if round % 2 == 0 {
             drop(socket);
@@ -97,7 +99,9 @@ async fn garbage_is_refused() {
     let address = server.address();
     let mut well = Client::connect(address).await;
     // Not HTTP, not a frame, a frame that is not masked, text that is not UTF-8, reserved bits.
-    assert!(raw(address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n").await.contains("400"));
+    assert!(
+        raw(address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n").await.contains("400")
+    );
     for bytes in [
         &b"\x81\x05hello"[..],
         &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe],
@@ -218,7 +222,10 @@ async fn a_panic_costs_one_session() {
         })
     });
     let streams: Vec<_> = streams.collect();
-    for fault in [r#"{"session": "a", "push": "kaboom"}"#, r#"{"session": "a", "update": ["play", "kaboom"]}"#].repeat(4) {
+    for fault in
+        [r#"{"session": "a", "push": "kaboom"}"#, r#"{"session": "a", "update": ["play", "kaboom"]}"#]
+            .repeat(4)
+    {
         let mut client = Client::connect(address).await;
         client.ask(r#"{"session": "b", "push": "play"}"#).await;
         client.ask(r#"{"session": "a", "push": "play"}"#).await;

@@ -18,9 +18,17 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
     let address = server.address();
     let one = post(address, "/v1/tag", r#"{"text": "Play some jazz by Miles Davis!"}"#).await.json();
     assert_eq!(one["model"], "snips");
-    assert_eq!(one["results"][0]["words"], serde_json::json!(["play", "some", "jazz", "by", "miles", "davis"]));
+    assert_eq!(
+        one["results"][0]["words"],
+        serde_json::json!(["play", "some", "jazz", "by", "miles", "davis"])
+    );
     assert_eq!(one["results"][0]["labels"], serde_json::json!(labels(SENTENCES[0])));
-    let artist = &one["results"][0]["spans"].as_array().unwrap().iter().find(|span| span["label"] == "artist").unwrap();
+    let artist = &one["results"][0]["spans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|span| span["label"] == "artist")
+        .unwrap();
     assert_eq!(artist["text"], "miles davis");
 
     let inputs: Vec<_> = SENTENCES
@@ -31,7 +39,9 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
             _ => serde_json::json!({ "tokens": sentence.split(' ').collect::<Vec<_>>() }),
         })
         .collect();
-    let many = post(address, "/v1/tag", &serde_json::json!({ "inputs": inputs, "model": "snips" }).to_string()).await;
+    let many =
+        post(address, "/v1/tag", &serde_json::json!({ "inputs": inputs, "model": "snips" }).to_string())
+            .await;
     for (result, sentence) in many.json()["results"].as_array().unwrap().iter().zip(SENTENCES) {
         assert_eq!(result["labels"], serde_json::json!(labels(sentence)), "{sentence}");
     }
@@ -47,12 +57,15 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_are_answered_by_lines() {
     let server = start(settings()).await;
-    let mut body: String = SENTENCES.iter().cycle().take(60).map(|s| format!("{{\"text\": \"{s}\"}}\n")).collect();
+    let mut body: String =
+        SENTENCES.iter().cycle().take(60).map(|s| format!("{{\"text\": \"{s}\"}}\n")).collect();
     body += "\n{not json\n{\"text\": \"play\", \"tokens\": []}\n{\"text\": \"play\"}";
-    let answer = http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &body).await;
+    let answer =
+        http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &body).await;
     assert_eq!(answer.status, 200);
     assert!(answer.headers.contains("content-type: application/x-ndjson"));
-    let lines: Vec<serde_json::Value> = answer.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> =
+        answer.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 63);
     for (line, sentence) in lines.iter().zip(SENTENCES.iter().cycle()).take(60) {
         assert_eq!(line["results"][0]["labels"], serde_json::json!(labels(sentence)));
@@ -62,7 +75,8 @@ async fn lines_are_answered_by_lines() {
     assert_eq!(lines[62]["results"][0]["words"], serde_json::json!(["play"]));
 
     let long = format!("{{\"text\": \"{}\"}}\n{{\"text\": \"play\"}}\n", "x ".repeat(100_000));
-    let answer = http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &long).await;
+    let answer =
+        http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &long).await;
     assert!(answer.body.contains("a line longer than 65536 bytes"), "{}", answer.body);
     server.stop().await;
 }
@@ -103,7 +117,8 @@ async fn what_is_wrong_is_said_with_a_status() {
     assert_eq!(get(address, "/v1/stream?threshold=7").await.status, 400);
     assert_eq!(get(address, "/v1/stream?colour=blue").await.status, 400);
     // No path reaches the file system.
-    for path in ["/nix", "/assets/../src/lib.rs", "/assets/..%2f..%2fCargo.toml", "//etc/passwd", "/assets/"] {
+    for path in ["/nix", "/assets/../src/lib.rs", "/assets/..%2f..%2fCargo.toml", "//etc/passwd", "/assets/"]
+    {
         let answer = get(address, path).await;
         assert_eq!(answer.status, 404, "{path}");
         assert!(answer.json()["error"].is_string());
@@ -119,9 +134,13 @@ async fn models_words_health_and_description() {
     let server = start(settings).await;
     let address = server.address();
     let models = get(address, "/v1/models").await.json();
-    let names: Vec<_> = models["models"].as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        models["models"].as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["snips", "pos"]);
-    assert_eq!((&models["models"][0]["default"], &models["models"][1]["scheme"]), (&true.into(), &"plain".into()));
+    assert_eq!(
+        (&models["models"][0]["default"], &models["models"][1]["scheme"]),
+        (&true.into(), &"plain".into())
+    );
     assert!(models["models"][0]["labels"].as_array().unwrap().contains(&"B-artist".into()));
 
     let words = post(address, "/v1/tokenize", r#"{"text": "What's on?"}"#).await.json();
@@ -133,14 +152,25 @@ async fn models_words_health_and_description() {
     assert_eq!(get(address, "/readyz").await.status, 200);
     let api = get(address, "/openapi.json").await.json();
     assert_eq!(api["openapi"], "3.1.0");
-    for path in ["/v1/stream", "/v1/tag", "/v1/tokenize", "/v1/models", "/metrics", "/healthz", "/readyz", "/admin/reload"] {
+    for path in [
+        "/v1/stream",
+        "/v1/tag",
+        "/v1/tokenize",
+        "/v1/models",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+        "/admin/reload",
+    ] {
         assert!(api["paths"][path].is_object(), "{path} is described");
     }
 
     let page = get(address, "/").await;
     assert!(page.headers.contains("content-security-policy: default-src 'none'"));
     assert!(page.headers.contains("x-content-type-options: nosniff"));
-    for (path, kind) in [("/docs", "text/html"), ("/assets/page.js", "text/javascript"), ("/assets/page.css", "text/css")] {
+    for (path, kind) in
+        [("/docs", "text/html"), ("/assets/page.js", "text/javascript"), ("/assets/page.css", "text/css")]
+    {
         let file = get(address, path).await;
         assert_eq!(file.status, 200);
         assert!(file.headers.contains(kind), "{path}");

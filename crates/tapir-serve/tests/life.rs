@@ -21,7 +21,9 @@ async fn what_cannot_start_says_why() {
         change(&mut settings);
         Server::start(settings).await.err().unwrap().to_string()
     };
-    assert!(error(|s| drop(s.models.insert("x".into(), "/nowhere".into()))).await.contains("model `x`: /nowhere"));
+    assert!(
+        error(|s| drop(s.models.insert("x".into(), "/nowhere".into()))).await.contains("model `x`: /nowhere")
+    );
     assert!(error(|s| drop(s.models.insert("x".into(), "embedded:nix".into()))).await.contains("model `x`"));
     assert!(error(|s| s.default_model = Some("nix".into())).await.contains("none of snips"));
     let tls = || Tls { certificate: "/nowhere.pem".into(), key: "/nowhere.key".into() };
@@ -145,7 +147,8 @@ async fn tls_is_spoken_with_a_given_certificate() {
     let mut plain = TcpStream::connect(server.address()).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut nothing = Vec::new();
-    let _ = tokio::time::timeout(Duration::from_secs(10), plain.read_to_end(&mut nothing)).await.expect("an end");
+    let _ =
+        tokio::time::timeout(Duration::from_secs(10), plain.read_to_end(&mut nothing)).await.expect("an end");
     drop(stream);
     server.stop().await;
 }

@@ -30,7 +30,10 @@ async fn sessions_and_connections_are_limited_and_given_back() {
     until("there is room for a session", || async { metric(address, "tapir_sessions").await == 4.0 }).await;
     assert_eq!(b.error(r#"{"session": "3", "push": "play"}"#).await, "");
     drop(a);
-    until("the sessions of a client that left are gone", || async { metric(address, "tapir_sessions").await == 3.0 }).await;
+    until("the sessions of a client that left are gone", || async {
+        metric(address, "tapir_sessions").await == 3.0
+    })
+    .await;
     let mut more = Vec::new();
     for _ in 0..4 {
         more.push(Client::connect(address).await);
@@ -53,7 +56,9 @@ async fn long_sessions_long_messages_and_silence_are_ended() {
         assert_eq!(client.error(r#"{"push": "play"}"#).await, "");
     }
     assert!(client.error(r#"{"push": "play"}"#).await.contains("more than the limit of 4"));
-    assert!(client.error(r#"{"update": ["a", "b", "c", "d", "e"]}"#).await.contains("more than the limit of 4"));
+    assert!(
+        client.error(r#"{"update": ["a", "b", "c", "d", "e"]}"#).await.contains("more than the limit of 4")
+    );
     client.ask(r#"{"reset": true}"#).await;
     assert_eq!(client.error(r#"{"push": "play"}"#).await, "");
 
@@ -114,7 +119,9 @@ async fn tokens_open_the_door() {
 
     // As a browser does it.
     let mut request = format!("ws://{address}/v1/stream").into_client_request().unwrap();
-    request.headers_mut().insert("sec-websocket-protocol", "tapir.v1, bearer.0123456789abcdef".parse().unwrap());
+    request
+        .headers_mut()
+        .insert("sec-websocket-protocol", "tapir.v1, bearer.0123456789abcdef".parse().unwrap());
     let (socket, response) = tokio_tungstenite::connect_async(request).await.unwrap();
     assert_eq!(response.headers()["sec-websocket-protocol"], "tapir.v1");
     let mut client = Client(socket);

@@ -38,14 +38,16 @@ impl Browser {
         };
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let mut browser = Self { driver, address, session: String::new() };
-        until("chromedriver listens", || async { tokio::net::TcpStream::connect(address).await.is_ok() }).await;
+        until("chromedriver listens", || async { tokio::net::TcpStream::connect(address).await.is_ok() })
+            .await;
         let mut flags = vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
         flags.extend(arguments);
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "goog:chromeOptions": { "args": flags },
             "goog:loggingPrefs": { "browser": "ALL" },
         } } });
-        browser.session = browser.call("POST", "/session", wanted).await["sessionId"].as_str().unwrap().to_owned();
+        browser.session =
+            browser.call("POST", "/session", wanted).await["sessionId"].as_str().unwrap().to_owned();
         Some(browser)
     }
 
@@ -67,15 +69,21 @@ impl Browser {
 
     /// What an expression gives in the page.
     async fn value(&self, expression: &str) -> Value {
-        self.command("POST", "execute/sync", json!({ "script": format!("return {expression};"), "args": [] })).await
+        self.command("POST", "execute/sync", json!({ "script": format!("return {expression};"), "args": [] }))
+            .await
     }
 
     async fn text(&self, selector: &str) -> String {
-        self.value(&format!("document.querySelector({selector:?}).textContent.trim()")).await.as_str().unwrap().into()
+        self.value(&format!("document.querySelector({selector:?}).textContent.trim()"))
+            .await
+            .as_str()
+            .unwrap()
+            .into()
     }
 
     async fn element(&self, selector: &str) -> String {
-        let found = self.command("POST", "element", json!({ "using": "css selector", "value": selector })).await;
+        let found =
+            self.command("POST", "element", json!({ "using": "css selector", "value": selector })).await;
         found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
     }
 
@@ -147,7 +155,13 @@ async fn the_page_labels_what_is_typed_and_played() {
     browser.keys("#text", ENTER).await;
     until("the typed words have their labels", || async { browser.labels().await == labels(sentence) }).await;
     browser.screenshot("typed").await;
-    assert!(browser.value("document.querySelectorAll('#chart circle, #chart rect, #chart path').length").await.as_u64() > Some(5));
+    assert!(
+        browser
+            .value("document.querySelectorAll('#chart circle, #chart rect, #chart path').length")
+            .await
+            .as_u64()
+            > Some(5)
+    );
 
     // Taken back: the labels follow.
     browser.click("#reset").await;
@@ -169,13 +183,16 @@ async fn the_page_labels_what_is_typed_and_played() {
     browser.keys("#text", &format!("{sentence} ")).await;
     let mut session = tapir::Model::embedded().unwrap().session().threshold(1.0);
     session.update(sentence.split(' ')).unwrap();
-    let shown = |session: &tapir::Session| session.labels().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let shown =
+        |session: &tapir::Session| session.labels().iter().map(ToString::to_string).collect::<Vec<_>>();
     until("the first pass's labels", || async { browser.labels().await == shown(&session) }).await;
     browser.value(&set("0")).await;
     browser.click("#again").await;
     session.set_threshold(0.0);
     session.reset();
-    let edited = sentence.split(' ').map(|word| session.push(word).unwrap().edits.into_iter().filter(|edit| edit.old.is_some()).count());
+    let edited = sentence
+        .split(' ')
+        .map(|word| session.push(word).unwrap().edits.into_iter().filter(|edit| edit.old.is_some()).count());
     let edited: usize = edited.sum();
     assert!(edited > 0, "a sentence that is revised");
     let edits = "[...document.querySelectorAll('#words .word')].reduce((n, w) => n + Number(w.dataset.edits || 0), 0)";
@@ -196,7 +213,8 @@ async fn the_page_labels_what_is_typed_and_played() {
     browser.value(choose).await;
     until("the page is connected again", || async { browser.text("#connection").await == "connected" }).await;
     browser.keys("#text", "The old man the boat . ").await;
-    until("parts of speech", || async { browser.labels().await.first().is_some_and(|label| label == "DET") }).await;
+    until("parts of speech", || async { browser.labels().await.first().is_some_and(|label| label == "DET") })
+        .await;
 
     browser.go(&format!("http://{address}/docs")).await;
     until("the documentation is shown", || async { browser.text("body").await.contains("/v1/tag") }).await;

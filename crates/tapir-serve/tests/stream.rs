@@ -154,7 +154,9 @@ async fn what_is_wrong_is_answered_and_changes_nothing() {
         assert!(error.contains(expected), "{message}: {error}");
     }
     let mut binary = Client::connect(server.address()).await;
-    futures_util::SinkExt::send(&mut binary.0, tokio_tungstenite::tungstenite::Message::binary(vec![1, 2])).await.unwrap();
+    futures_util::SinkExt::send(&mut binary.0, tokio_tungstenite::tungstenite::Message::binary(vec![1, 2]))
+        .await
+        .unwrap();
     assert!(binary.hear().await.unwrap().error.unwrap().contains("text frames"));
     assert_eq!(client.ask(r#"{"push": "jazz"}"#).await.update.unwrap().step, 2);
     server.stop().await;
@@ -165,7 +167,8 @@ async fn what_is_wrong_is_answered_and_changes_nothing() {
 fn requests_and_responses_are_the_librarys() {
     let request = Request { push: Some("play".into()), ..Request::default() };
     assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"push":"play"}"#);
-    let answer: Response = serde_json::from_str(r#"{"provisional":true,"step":1,"edits":[],"length":1,"committed":0}"#).unwrap();
+    let answer: Response =
+        serde_json::from_str(r#"{"provisional":true,"step":1,"edits":[],"length":1,"committed":0}"#).unwrap();
     assert!(answer.provisional && answer.update.is_some());
     drop(Arc::new(answer));
 }

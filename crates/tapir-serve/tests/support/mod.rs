@@ -56,7 +56,8 @@ impl Client {
     /// The next answer, if there is one before the stream ends.
     pub async fn hear(&mut self) -> Option<Response> {
         loop {
-            let message = tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an answer");
+            let message =
+                tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an answer");
             match message? {
                 Ok(Message::Text(text)) => return Some(serde_json::from_str(text.as_str()).unwrap()),
                 Ok(Message::Close(_)) | Err(_) => return None,
@@ -113,9 +114,7 @@ pub async fn raw(address: SocketAddr, request: &[u8]) -> String {
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(request).await.unwrap();
     let mut answer = Vec::new();
-    let read = async {
-        while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {}
-    };
+    let read = async { while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {} };
     tokio::time::timeout(Duration::from_secs(60), read).await.expect("an answer");
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -125,7 +124,9 @@ fn is_whole(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
     let head_length = head.len() + 4;
-    let lengths = head.lines().filter_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    let lengths = head
+        .lines()
+        .filter_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
     lengths.last().is_some_and(|length: usize| answer.len() >= head_length + length)
 }
 
@@ -137,7 +138,8 @@ pub async fn http(address: SocketAddr, method: &str, path: &str, headers: &str, 
     let answer = raw(address, request.as_bytes()).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-    let body = if head.to_lowercase().contains("transfer-encoding: chunked") { unchunk(body) } else { body.into() };
+    let body =
+        if head.to_lowercase().contains("transfer-encoding: chunked") { unchunk(body) } else { body.into() };
     Http { status, headers: head.to_lowercase(), body }
 }
 

@@ -14,6 +14,7 @@
 )]
 #![allow(clippy::needless_range_loop, reason = "indices of tiles are clearer than nested zips")]
 
+mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -29,6 +30,7 @@ mod simd;
 mod tiles;
 mod vectors;
 
+pub use attention::attention;
 pub use isa::{Isa, isa};
 pub use matrix::{Matrix, Scratch, quantize_rows};
 pub use vectors::{

@@ -143,7 +143,7 @@ pub fn gates_in_place_with(isa: Isa, gates: &[f32], c: &mut [f32], h: &mut [f32]
     isa::run(isa, Gates { before, c, h });
 }
 
-struct Softmax<'a>(&'a mut [f32]);
+pub(super) struct Softmax<'a>(pub(super) &'a mut [f32]);
 
 impl Kernel for Softmax<'_> {
     type Output = ();
@@ -188,7 +188,7 @@ pub fn softmax_with(isa: Isa, x: &mut [f32]) {
     }
 }
 
-struct Dot<'a>(&'a [f32], &'a [f32]);
+pub(super) struct Dot<'a>(pub(super) &'a [f32], pub(super) &'a [f32]);
 
 impl Kernel for Dot<'_> {
     type Output = f32;
@@ -223,7 +223,7 @@ pub fn dot_with(isa: Isa, a: &[f32], b: &[f32]) -> f32 {
     isa::run(isa, Dot(a, b))
 }
 
-struct Axpy<'a>(f32, &'a [f32], &'a mut [f32]);
+pub(super) struct Axpy<'a>(pub(super) f32, pub(super) &'a [f32], pub(super) &'a mut [f32]);
 
 impl Kernel for Axpy<'_> {
     type Output = ();

@@ -6,7 +6,6 @@
 mod linear;
 mod norm;
 mod positions;
-mod transformer;
 
 use norm::Norm;
 use positions::Positions;
@@ -96,7 +95,8 @@ impl Reviser {
                 let attended = &mut attended[input.start * d..input.end * d];
                 match self.kind {
                     ReviserKind::Transformer => {
-                        transformer::attend(qkv, attended, self.heads, d, &mut scratch.scores);
+                        let scores = take(&mut scratch.scores, input.len());
+                        kernels::attention(qkv, attended, scores, self.heads);
                     }
                     ReviserKind::LinearTransformer => {
                         linear::attend(qkv, attended, self.heads, d, &mut scratch.scores);
