@@ -1,6 +1,8 @@
 //! `cargo xtask test`: everything that CI checks, in the order that fails soonest.
 
-use std::process::Command;
+mod http;
+
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -16,10 +18,34 @@ fn test() -> Result<()> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     // The quick build: the program without training.
     cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
+    install_browser();
     // Tests and the examples of the documentation in one call: apart, the second would build burn anew.
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
-    portable()
+    portable()?;
+    http::test()
+}
+
+/// The page of the server is tested in Chromium, where that can be had: CI's machines are Debian, and we are root there.
+/// A developer's own machine is left alone.
+fn install_browser() {
+    if runs("chromedriver") || std::env::var_os("CI").is_none() {
+        return;
+    }
+    println!("\n$ apt-get install chromium chromium-driver");
+    let apt = |arguments: &[&str]| {
+        let status = Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !(apt(&["update", "-qq"]) && apt(&["install", "-qq", "-y", "chromium", "chromium-driver"])) {
+        println!("Chromium cannot be installed here: the page is not tested in a browser");
+    }
+}
+
+/// Is there such a program?
+fn runs(program: &str) -> bool {
+    let version = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
 }
 
 /// The crate that runs models must build where there is no file system, thread or SIMD of ours: in a browser, for one.
@@ -39,6 +65,7 @@ fn cargo(arguments: &[&str]) -> Result<()> {
         .args(arguments)
         .env("RUSTDOCFLAGS", "-D warnings")
         .env("INSTA_UPDATE", "no")
+        .envs(runs("chromedriver").then_some(("TAPIR_BROWSER", "1")))
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
