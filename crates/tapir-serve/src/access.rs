@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request, State as Shared};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -27,7 +28,7 @@ pub(crate) async fn client(
 ) -> Response {
     let allowed = state.count_request(client.ip());
     let allowed = allowed
-        .and_then(|()| check_origin(request.headers(), &state.settings.origins))
+        .and_then(|()| check_origin(&request, &state.settings.origins))
         .and_then(|()| check_length(request.headers(), state.settings.limits.body_bytes));
     // A body that is announced and never sent must not be waited for. Streams have answered by then.
     let patience = Duration::from_secs(state.settings.limits.idle_seconds);
@@ -93,14 +94,16 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
 }
 
 /// A web page of another host may use the server only if its origin is allowed.
-fn check_origin(headers: &HeaderMap, allowed: &[String]) -> Result<(), Refusal> {
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+fn check_origin(request: &Request, allowed: &[String]) -> Result<(), Refusal> {
+    let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
     let refuse = || {
         let reason = "pages of this origin are not allowed; the setting `origins` allows them";
         Err(Refusal::new(StatusCode::FORBIDDEN, reason))
     };
     let Ok(origin) = origin.to_str() else { return refuse() };
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    // HTTP/2 has no such header: there the host is part of the address.
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or(request.uri().authority().map(Authority::as_str));
     let own = origin.split_once("://").is_some_and(|(_, at)| Some(at) == host);
     if own || allowed.iter().any(|allowed| allowed == "*" || allowed == origin) { Ok(()) } else { refuse() }
 }
@@ -131,12 +134,19 @@ mod tests {
 
     #[test]
     fn pages_of_other_hosts_are_refused_unless_allowed() {
-        let own = headers(&[("origin", "http://127.0.0.1:8642"), ("host", "127.0.0.1:8642")]);
-        let other = headers(&[("origin", "https://evil.example"), ("host", "127.0.0.1:8642")]);
+        let request = |uri: &str, pairs| {
+            let mut request = Request::builder().uri(uri).body(axum::body::Body::empty()).unwrap();
+            *request.headers_mut() = headers(pairs);
+            request
+        };
+        let own = request("/", &[("origin", "http://127.0.0.1:8642"), ("host", "127.0.0.1:8642")]);
+        let own2 = request("https://tapir.example/", &[("origin", "https://tapir.example")]);
+        let other = request("/", &[("origin", "https://evil.example"), ("host", "127.0.0.1:8642")]);
         assert!(check_origin(&own, &[]).is_ok());
+        assert!(check_origin(&own2, &[]).is_ok());
         assert!(check_origin(&other, &[]).is_err());
         assert!(check_origin(&other, &["https://evil.example".into()]).is_ok());
         assert!(check_origin(&other, &["*".into()]).is_ok());
-        assert!(check_origin(&headers(&[]), &[]).is_ok());
+        assert!(check_origin(&request("/", &[]), &[]).is_ok());
     }
 }

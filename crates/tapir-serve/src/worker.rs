@@ -140,6 +140,7 @@ impl Workers {
             answers,
             queue: VecDeque::new(),
             current: None,
+            failed: false,
             poisoned: false,
             _place: place,
         };
@@ -164,6 +165,8 @@ struct Stream {
     queue: VecDeque<Task>,
     /// What is being computed.
     current: Option<Task>,
+    /// It panicked, and is not computed any more.
+    failed: bool,
     /// Panics when it is computed: for tests.
     poisoned: bool,
     _place: Place,
@@ -208,10 +211,8 @@ impl Worker {
     fn run(&mut self) {
         while catch_unwind(AssertUnwindSafe(|| self.rounds())).is_err() {
             self.metrics.panics.inc();
-            if let Some(id) = self.handling.take()
-                && let Some(stream) = self.streams.remove(&id)
-            {
-                self.fail(stream);
+            if let Some(id) = self.handling.take() {
+                self.fail(id);
             }
         }
     }
@@ -237,38 +238,39 @@ impl Worker {
             Job::Open(id, stream) => {
                 self.streams.insert(id, stream);
             }
-            Job::Do(id, task) => match self.streams.get_mut(&id) {
-                None => {
-                    self.metrics.queue.dec();
+            Job::Do(id, task) => {
+                // A session is closed by its handle alone, so that it is still here.
+                let Some(stream) = self.streams.get_mut(&id) else { return };
+                stream.queue.push_back(task);
+                if stream.failed {
+                    self.fail(id);
+                } else if stream.current.is_none() {
+                    self.next(id);
                 }
-                Some(stream) => {
-                    stream.queue.push_back(task);
-                    if stream.current.is_none() {
-                        self.next(id);
-                    }
-                }
-            },
+            }
             Job::Close(id) => {
                 if let Some(stream) = self.streams.remove(&id) {
-                    self.forget(&stream);
+                    self.sessions.fetch_sub(1, Ordering::Relaxed);
+                    let unanswered = stream.queue.len() + usize::from(stream.current.is_some());
+                    self.metrics.queue.dec_by(unanswered as i64);
                 }
             }
         }
     }
 
-    fn forget(&self, stream: &Stream) {
-        self.sessions.fetch_sub(1, Ordering::Relaxed);
-        let unanswered = stream.queue.len() + usize::from(stream.current.is_some());
-        self.metrics.queue.dec_by(unanswered as i64);
-    }
-
-    /// Ends a stream that panicked.
-    fn fail(&self, mut stream: Box<Stream>) {
-        self.forget(&stream);
-        let permit = stream.current.take().and_then(|task| task.permit);
-        tracing::error!("a session panicked and was closed");
-        let reason = "internal error: this session was closed; start it anew";
-        stream.send(Response::refusal(reason), true, permit);
+    /// Gives a stream up that panicked: whatever it was and is asked for is answered with an error, until it is closed.
+    fn fail(&mut self, id: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if !stream.failed {
+            stream.failed = true;
+            tracing::error!("a session panicked and was closed");
+        }
+        let tasks: Vec<Task> = stream.current.take().into_iter().chain(stream.queue.drain(..)).collect();
+        for task in tasks {
+            self.metrics.queue.dec();
+            let reason = "internal error: this session was closed; start it anew";
+            stream.send(Response::refusal(reason), true, task.permit);
+        }
     }
 
     /// Begins what the stream was asked for next, until something is to be computed.
@@ -367,7 +369,7 @@ impl Worker {
 
     /// Computes a batch. After a panic each of its streams is computed alone, and only what panics again is given up.
     fn compute(
-        &self,
+        &mut self,
         mut batch: Vec<(u64, Box<Stream>)>,
         compute: fn(&mut [&mut Session]) -> tapir::Result<()>,
     ) -> Vec<(u64, Box<Stream>)> {
@@ -382,8 +384,9 @@ impl Worker {
             let mut alone = vec![(id, stream)];
             if run(&mut alone, compute) {
                 computed.append(&mut alone);
-            } else if let Some((_, stream)) = alone.pop() {
-                self.fail(stream);
+            } else {
+                self.streams.extend(alone);
+                self.fail(id);
             }
         }
         computed
