@@ -34,7 +34,8 @@ fn install_browser() {
     }
     println!("\n$ apt-get install chromium chromium-driver");
     let apt = |arguments: &[&str]| {
-        let status = Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
+        let status =
+            Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
         status.is_ok_and(|status| status.success())
     };
     if !(apt(&["update", "-qq"]) && apt(&["install", "-qq", "-y", "chromium", "chromium-driver"])) {

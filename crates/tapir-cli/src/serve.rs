@@ -1,11 +1,16 @@
 //! `tapir serve`: streams over a port.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use tapir_serve::{Server, Settings, Tls};
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 /// Serve streams: WebSocket and HTTP over one port, and a page to watch one
 ///
@@ -59,16 +64,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ORIGIN", env = "TAPIR_ORIGINS", value_delimiter = ',')]
     origin: Vec<String>,
     /// Log lines as JSON; TAPIR_LOG says how much is logged (info, debug, …)
-    #[arg(long, env = "TAPIR_LOG_JSON")]
+    #[arg(long, env = "TAPIR_LOG_JSON", value_parser = FalseyValueParser::new())]
     log_json: bool,
-    /// Write the words of users into the log
-    #[arg(long, env = "TAPIR_LOG_WORDS")]
-    log_words: bool,
+    /// Write the words of users, as they come over streams, into the log
+    #[arg(long, env = "TAPIR_LOG_WORDS", value_name = "YES", value_parser = FalseyValueParser::new(),
+        num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    log_words: Option<bool>,
 }
 
 impl Serve {
     pub(crate) fn run(self) -> Result<()> {
-        self.log();
+        self.log()?;
         let settings = self.settings()?;
         raise_file_limit();
         // The model workers need the cores more than the sockets do: half as many threads gave shorter waits.
@@ -76,21 +82,24 @@ impl Serve {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(threads).enable_all().build().context("no threads")?;
         runtime.block_on(async {
+            // Before anybody can know that there is somebody to signal to.
+            let signals = Signals::new()?;
             let scheme = if settings.tls.is_some() { "https" } else { "http" };
             let server = Server::start(settings).await?;
             println!("listening on {scheme}://{}", server.address());
-            until_stopped(&server).await?;
+            signals.until_stopped(&server).await?;
             server.stop().await;
             Ok(())
         })
     }
 
-    fn log(&self) {
-        let filter = tracing_subscriber::EnvFilter::try_from_env("TAPIR_LOG")
-            .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    fn log(&self) -> Result<()> {
+        let filter = std::env::var("TAPIR_LOG").unwrap_or_else(|_| "info".into());
+        let filter = EnvFilter::try_new(&filter).with_context(|| format!("TAPIR_LOG is `{filter}`"))?;
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-        // A program that embeds this one may log already.
-        let _ = if self.log_json { log.json().try_init() } else { log.try_init() };
+        let log = log.with_ansi(std::io::stderr().is_terminal());
+        let logging = if self.log_json { log.json().try_init() } else { log.try_init() };
+        logging.map_err(|error| anyhow!("cannot log: {error}"))
     }
 
     /// Flags and environment over the file over the defaults.
@@ -133,7 +142,7 @@ impl Serve {
         if !self.origin.is_empty() {
             settings.origins = self.origin;
         }
-        settings.log_words |= self.log_words;
+        set(self.log_words, &mut settings.log_words);
         Ok(settings)
     }
 }
@@ -163,25 +172,47 @@ fn tokens(path: &std::path::Path) -> Result<Vec<String>> {
     Ok(tokens)
 }
 
-/// Waits for the signal to stop; SIGHUP reads the models anew.
+/// The signals that the server obeys.
 #[cfg(unix)]
-async fn until_stopped(server: &Server) -> Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            result = tokio::signal::ctrl_c() => return Ok(result?),
-            // What went wrong is in the log; the old models go on.
-            _ = hang_up.recv() => drop(server.reload().await),
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Result<Self> {
+        let [interrupt, terminate, hang_up] =
+            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        Ok(Self { interrupt: interrupt?, terminate: terminate?, hang_up: hang_up? })
+    }
+
+    /// Waits for the signal to stop; SIGHUP reads the models anew.
+    async fn until_stopped(mut self, server: &Server) -> Result<()> {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return Ok(()),
+                _ = self.terminate.recv() => return Ok(()),
+                // What went wrong is in the log; the old models go on.
+                _ = self.hang_up.recv() => drop(server.reload().await),
+            }
         }
     }
 }
 
 #[cfg(not(unix))]
-async fn until_stopped(_: &Server) -> Result<()> {
-    Ok(tokio::signal::ctrl_c().await?)
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    async fn until_stopped(self, _: &Server) -> Result<()> {
+        Ok(tokio::signal::ctrl_c().await?)
+    }
 }
 
 /// Every stream is an open file: as many as the system allows.

@@ -6,7 +6,7 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::access::check_token;
-use crate::error::Refusal;
+use crate::error::{ErrorBody, Refusal};
 use crate::state::State;
 
 /// Read all models anew
@@ -14,11 +14,11 @@ use crate::state::State;
 /// Streams go on with the model they began with. If a model cannot be read, all stay as they were.
 #[utoipa::path(post, path = "/admin/reload", tag = "operation", security(("admin" = [])), responses(
     (status = 200, description = "They were read", body = String, content_type = "text/plain"),
-    (status = 401, description = "The administrator's token is needed", body = crate::error::ErrorBody),
-    (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
-    (status = 404, description = "The server has no administrator's token", body = crate::error::ErrorBody),
-    (status = 429, description = "Too many requests a second", body = crate::error::ErrorBody),
-    (status = 500, description = "A model cannot be read", body = crate::error::ErrorBody),
+    (status = 401, description = "The administrator's token is needed", body = ErrorBody),
+    (status = 403, description = "The page's origin is not allowed", body = ErrorBody),
+    (status = 404, description = "The server has no administrator's token", body = ErrorBody),
+    (status = 429, description = "Too many requests a second", body = ErrorBody),
+    (status = 500, description = "A model cannot be read", body = ErrorBody),
 ))]
 pub(crate) async fn reload(
     Shared(state): Shared<Arc<State>>,

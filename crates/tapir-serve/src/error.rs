@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 /// Why a server cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,42 @@ pub(crate) struct Refusal {
 pub(crate) struct ErrorBody {
     /// What was wrong and what to do.
     error: String,
+}
+
+/// How an address for those with a token may refuse.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "for the description alone")]
+pub(crate) enum Guarded {
+    /// A bearer token is needed
+    #[response(status = 401)]
+    Unauthorized(#[to_schema] ErrorBody),
+    /// The page's origin is not allowed
+    #[response(status = 403)]
+    Forbidden(#[to_schema] ErrorBody),
+    /// The request did not arrive in time
+    #[response(status = 408)]
+    Late(#[to_schema] ErrorBody),
+    /// Too many requests a second
+    #[response(status = 429)]
+    TooMany(#[to_schema] ErrorBody),
+}
+
+/// How an address that takes JSON may refuse.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "for the description alone")]
+pub(crate) enum Posted {
+    /// Not JSON, or not what is expected
+    #[response(status = 400)]
+    Bad(#[to_schema] ErrorBody),
+    /// The body is too large
+    #[response(status = 413)]
+    Large(#[to_schema] ErrorBody),
+    /// Another media type than is expected
+    #[response(status = 415)]
+    Media(#[to_schema] ErrorBody),
+    /// A field is missing, unknown or of another type
+    #[response(status = 422)]
+    Fields(#[to_schema] ErrorBody),
 }
 
 impl Refusal {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 
-use crate::error::Refusal;
+use crate::error::{ErrorBody, Refusal};
 use crate::state::State;
 
 /// The server is alive
@@ -19,7 +19,7 @@ pub(crate) async fn alive() -> &'static str {
 /// The server takes new streams
 #[utoipa::path(get, path = "/readyz", tag = "operation", responses(
     (status = 200, description = "It does", body = String, content_type = "text/plain"),
-    (status = 503, description = "It is stopping", body = crate::error::ErrorBody),
+    (status = 503, description = "It is stopping", body = ErrorBody),
 ))]
 pub(crate) async fn ready(Shared(state): Shared<Arc<State>>) -> Result<&'static str, Refusal> {
     if state.stopping.is_cancelled() {

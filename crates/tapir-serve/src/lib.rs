@@ -19,6 +19,7 @@ mod health;
 pub mod load;
 mod metrics;
 mod models;
+mod object;
 mod openapi;
 mod page;
 mod server;

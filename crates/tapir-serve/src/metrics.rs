@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::error::Guarded;
 use crate::state::State;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -127,9 +128,7 @@ impl Metrics {
 /// Counts for Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "operation", security((), ("bearer" = [])), responses(
     (status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"),
-    (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
-    (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
-    (status = 429, description = "Too many requests a second", body = crate::error::ErrorBody),
+    Guarded,
 ))]
 pub(crate) async fn show(Shared(state): Shared<Arc<State>>) -> impl IntoResponse {
     let mut body = String::new();

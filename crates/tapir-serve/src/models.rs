@@ -9,7 +9,7 @@ use serde::Serialize;
 use tapir::{Config, Model};
 use utoipa::ToSchema;
 
-use crate::error::Refusal;
+use crate::error::{Guarded, Refusal};
 use crate::state::State;
 use crate::{Error, Settings};
 
@@ -117,9 +117,7 @@ pub(crate) struct ModelList {
 /// The models that are served
 #[utoipa::path(get, path = "/v1/models", tag = "models", security((), ("bearer" = [])), responses(
     (status = 200, description = "All models, the default first", body = ModelList),
-    (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
-    (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
-    (status = 429, description = "Too many requests a second", body = crate::error::ErrorBody),
+    Guarded,
 ))]
 pub(crate) async fn list(Shared(state): Shared<Arc<State>>) -> Json<ModelList> {
     let all = state.models.all();

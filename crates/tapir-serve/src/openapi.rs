@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use serde_json::json;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
@@ -68,5 +69,24 @@ pub(crate) fn routers() -> Routers {
 /// assert!(api.contains("/v1/tag"));
 /// ```
 pub fn openapi() -> String {
-    routers().api.to_pretty_json().unwrap_or_default()
+    document(&routers().api)
+}
+
+/// As JSON, with what cannot be said by attributes: of `text`, `tokens` and `inputs` there is exactly one, and no word is
+/// empty.
+pub(crate) fn document(api: &OpenApi) -> String {
+    let mut api = serde_json::to_value(api).unwrap_or_default();
+    let kinds = [("text", "string"), ("tokens", "array"), ("inputs", "array")];
+    for (schema, kinds) in [("TagRequest", &kinds[..]), ("Input", &kinds[..2])] {
+        let schema = &mut api["components"]["schemas"][schema];
+        let one = |given: &str| {
+            let kind = |(key, kind): &(&str, &str)| {
+                (key.to_string(), json!({ "type": if *key == given { kind } else { "null" } }))
+            };
+            json!({ "required": [given], "properties": kinds.iter().map(kind).collect::<serde_json::Map<_, _>>() })
+        };
+        schema["oneOf"] = kinds.iter().map(|(key, _)| one(key)).collect();
+        schema["properties"]["tokens"]["items"]["minLength"] = 1.into();
+    }
+    serde_json::to_string_pretty(&api).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! A server, from its start to its stop.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,10 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum_server::accept::Accept;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::TokioTimer;
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -62,7 +65,7 @@ impl Server {
                 tokio::spawn(server.handle(handle.clone()).serve(app))
             }
             None => {
-                let mut server = axum_server::from_tcp(listener).map_err(failed)?;
+                let mut server = axum_server::from_tcp(listener).map_err(failed)?.acceptor(Patient);
                 patience(server.http_builder());
                 tokio::spawn(server.handle(handle.clone()).serve(app))
             }
@@ -99,6 +102,23 @@ impl Server {
     }
 }
 
+/// Accepts connections on which something is sent in time: the server below waits for ever to see which HTTP it is.
+#[derive(Clone)]
+struct Patient;
+
+impl<S: Send + 'static> Accept<TcpStream, S> for Patient {
+    type Stream = TcpStream;
+    type Service = S;
+    type Future = Pin<Box<dyn Future<Output = std::io::Result<(TcpStream, S)>> + Send>>;
+
+    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+        Box::pin(async move {
+            tokio::time::timeout(HEAD_TIMEOUT, stream.readable()).await??;
+            Ok((stream, service))
+        })
+    }
+}
+
 fn patience(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>) {
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
 }
@@ -115,7 +135,7 @@ async fn housekeeping(state: Arc<State>) {
 
 fn router(state: Arc<State>) -> Router {
     let openapi::Routers { with_token, admin, open, api } = openapi::routers();
-    let api = api.to_pretty_json().unwrap_or_default();
+    let api = openapi::document(&api);
     let json = [(header::CONTENT_TYPE, "application/json")];
     let mut app = with_token
         .route_layer(middleware::from_fn_with_state(state.clone(), access::token))

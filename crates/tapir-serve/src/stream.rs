@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use utoipa::IntoParams;
 
 use crate::access::PROTOCOL;
-use crate::error::Refusal;
+use crate::error::{ErrorBody, Guarded, Refusal};
 use crate::models::Served;
 use crate::state::{Place, State};
 use crate::worker::{Answer, Handle, Opening};
@@ -31,7 +31,7 @@ pub(crate) struct StreamQuery {
     model: Option<String>,
     /// Revise when the policy value reaches this, 0 to 1; the model's own without it.
     #[param(minimum = 0, maximum = 1)]
-    threshold: Option<f32>,
+    threshold: Option<f64>,
     /// Answer before a revision is made, and again after it; `false` gives one answer a message.
     #[serde(default = "yes")]
     provisional: bool,
@@ -42,12 +42,12 @@ fn yes() -> bool {
 }
 
 /// A threshold that a client gave.
-pub(crate) fn check_threshold(threshold: Option<f32>) -> Result<Option<f32>, Refusal> {
+pub(crate) fn check_threshold(threshold: Option<f64>) -> Result<Option<f32>, Refusal> {
     match threshold {
         Some(given) if !(0.0..=1.0).contains(&given) => {
             Err(Refusal::bad(format!("`threshold` is {given}, expected 0 to 1")))
         }
-        threshold => Ok(threshold),
+        threshold => Ok(threshold.map(|given| given as f32)),
     }
 }
 
@@ -59,12 +59,10 @@ pub(crate) fn check_threshold(threshold: Option<f32>) -> Result<Option<f32>, Ref
 /// `tapir.v1`.
 #[utoipa::path(get, path = "/v1/stream", tag = "streams", params(StreamQuery), security((), ("bearer" = [])), responses(
     (status = 101, description = "The stream begins"),
-    (status = 400, description = "Not a WebSocket, or a parameter is wrong", body = crate::error::ErrorBody),
-    (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
-    (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
-    (status = 404, description = "No such model", body = crate::error::ErrorBody),
-    (status = 429, description = "Too many requests a second", body = crate::error::ErrorBody),
-    (status = 503, description = "All connections are taken, or the server is stopping", body = crate::error::ErrorBody),
+    (status = 400, description = "Not a WebSocket, or a parameter is wrong", body = ErrorBody),
+    (status = 404, description = "No such model", body = ErrorBody),
+    Guarded,
+    (status = 503, description = "All connections are taken, or the server is stopping", body = ErrorBody),
 ))]
 pub(crate) async fn open(
     Shared(state): Shared<Arc<State>>,
@@ -177,6 +175,8 @@ async fn write(
             return;
         }
     }
+    // The client has said that it leaves: so do we.
+    let _ = timeout(patience, sink.close()).await;
 }
 
 struct Reader<'a> {
@@ -248,8 +248,10 @@ impl Reader<'_> {
         permit: OwnedSemaphorePermit,
     ) -> Result<(), (String, OwnedSemaphorePermit)> {
         if operation == Operation::Close {
-            self.sessions.remove(&session);
-            self.send(Response { session, ..Response::default() }, permit);
+            match self.sessions.remove(&session) {
+                Some(handle) => handle.close(permit),
+                None => self.send(Response { session, ..Response::default() }, permit),
+            }
             return Ok(());
         }
         if let Some(handle) = self.sessions.get(&session) {
@@ -307,13 +309,17 @@ struct Pace {
 
 impl Pace {
     fn new(per_second: u32) -> Self {
-        Self { interval: Duration::from_secs(1) / per_second, next: Instant::now() }
+        Self { interval: Duration::from_secs(1) / per_second, next: Self::second_ago() }
+    }
+
+    fn second_ago() -> Instant {
+        let now = Instant::now();
+        now.checked_sub(Duration::from_secs(1)).unwrap_or(now)
     }
 
     async fn wait(&mut self) {
-        let now = Instant::now();
-        self.next = self.next.max(now.checked_sub(Duration::from_secs(1)).unwrap_or(now)) + self.interval;
-        if self.next > now {
+        self.next = self.next.max(Self::second_ago()) + self.interval;
+        if self.next > Instant::now() {
             sleep_until(self.next).await;
         }
     }
@@ -326,7 +332,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_second_of_messages_passes_at_once_and_no_more() {
         let mut pace = Pace::new(10);
-        pace.next = Instant::now().checked_sub(Duration::from_secs(60)).unwrap_or_else(Instant::now);
         let start = Instant::now();
         for _ in 0..30 {
             pace.wait().await;

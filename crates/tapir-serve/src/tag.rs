@@ -17,7 +17,8 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 use utoipa::ToSchema;
 
-use crate::error::Refusal;
+use crate::error::{ErrorBody, Guarded, Posted, Refusal};
+use crate::object::Object;
 use crate::state::State;
 use crate::stream::check_threshold;
 use crate::worker::Opening;
@@ -26,37 +27,36 @@ use crate::worker::Opening;
 const AT_ONCE: usize = 16;
 
 /// A text, or its words.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Input {
     /// A text, which is split into words as the model's corpus was.
-    #[schema(example = "play some jazz by miles davis")]
     text: Option<String>,
     /// Or its words.
     tokens: Option<Vec<String>>,
 }
 
 /// One text (`text` or `tokens`) or many (`inputs`).
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "text": "play some jazz by miles davis" }))]
 pub(crate) struct TagRequest {
     /// Which model; the default without it.
-    #[schema(example = "snips")]
     model: Option<String>,
     /// Revise when the policy value reaches this, 0 to 1; the model's own without it.
     #[schema(minimum = 0, maximum = 1)]
-    threshold: Option<f32>,
+    threshold: Option<f64>,
     /// A text, which is split into words as the model's corpus was.
-    #[schema(example = "play some jazz by miles davis")]
     text: Option<String>,
     /// Or its words.
     tokens: Option<Vec<String>>,
     /// Or many texts.
-    inputs: Option<Vec<Input>>,
+    #[schema(value_type = Option<Vec<Input>>)]
+    inputs: Option<Vec<Object<Input>>>,
 }
 
 /// A labelled stretch of words.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaggedSpan {
     #[schema(example = "artist")]
     label: String,
@@ -69,12 +69,12 @@ pub(crate) struct TaggedSpan {
 }
 
 /// A text with its labels.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Tagged {
     words: Vec<String>,
     /// A label for each word.
     labels: Vec<String>,
-    /// The labelled stretches; none where each word has a label by itself.
+    /// The labelled stretches; every word is one where labels are of single words.
     spans: Vec<TaggedSpan>,
 }
 
@@ -94,30 +94,26 @@ pub(crate) struct TagResponse {
 #[utoipa::path(post, path = "/v1/tag", tag = "texts", security((), ("bearer" = [])),
     request_body(content((TagRequest = "application/json"), (String = "application/x-ndjson"))), responses(
     (status = 200, description = "The labels", content((TagResponse = "application/json"), (String = "application/x-ndjson"))),
-    (status = 400, description = "Not JSON, or not what is expected", body = crate::error::ErrorBody),
-    (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
-    (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
-    (status = 404, description = "No such model", body = crate::error::ErrorBody),
-    (status = 408, description = "The body did not arrive in time", body = crate::error::ErrorBody),
-    (status = 413, description = "The body is too large", body = crate::error::ErrorBody),
-    (status = 415, description = "Another media type", body = crate::error::ErrorBody),
-    (status = 422, description = "A field is unknown or of another type", body = crate::error::ErrorBody),
-    (status = 429, description = "Too many requests a second", body = crate::error::ErrorBody),
-    (status = 503, description = "All sessions are taken, or the server is stopping", body = crate::error::ErrorBody),
+    (status = 404, description = "No such model", body = ErrorBody),
+    Guarded,
+    Posted,
+    (status = 500, description = "A fault of the server", body = ErrorBody),
+    (status = 503, description = "All sessions are taken, or the server is stopping", body = ErrorBody),
 ))]
 pub(crate) async fn tag(Shared(state): Shared<Arc<State>>, request: Request) -> Result<Response, Refusal> {
     if is_lines(request.headers()) {
         return Ok(lines(state, request.into_body()));
     }
-    let request = Json::<TagRequest>::from_request(request, &()).await;
-    let Json(request) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
+    let request = Json::<Object<TagRequest>>::from_request(request, &()).await;
+    let Json(Object(request)) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
     Ok(Json(answer(&state, request).await?).into_response())
 }
 
 /// Is the body NDJSON, which may go on for ever?
 pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson"))
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/x-ndjson"))
 }
 
 /// Labels all texts of a request.
@@ -127,7 +123,7 @@ async fn answer(state: &Arc<State>, request: TagRequest) -> Result<TagResponse, 
     let served = state.models.get(model.as_deref())?;
     let inputs = match (text, tokens, inputs) {
         (None, None, Some(inputs)) => inputs,
-        (text, tokens, None) => vec![Input { text, tokens }],
+        (text, tokens, None) => vec![Object(Input { text, tokens })],
         _ => return Err(Refusal::bad("give `text`, `tokens` or `inputs`, and only one of them")),
     };
     let limit = state.settings.limits.texts;
@@ -136,7 +132,7 @@ async fn answer(state: &Arc<State>, request: TagRequest) -> Result<TagResponse, 
         return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
     }
     let tokenizer = served.model.config().tokenizer;
-    let words = |input: Input| match (input.text, input.tokens) {
+    let words = |Object(input): Object<Input>| match (input.text, input.tokens) {
         (Some(text), None) => Ok(tokenizer.words(&text)),
         (None, Some(tokens)) => Ok(tokens),
         _ => Err(Refusal::bad("an input has `text` or `tokens`; give one of them")),
@@ -214,7 +210,7 @@ fn lines(state: Arc<State>, body: Body) -> Response {
 }
 
 async fn answer_line(state: &Arc<State>, line: &str) -> Result<TagResponse, Refusal> {
-    let request = serde_json::from_str(line).map_err(|error| Refusal::bad(error.to_string()))?;
+    let Object(request) = serde_json::from_str(line).map_err(|error| Refusal::bad(error.to_string()))?;
     answer(state, request).await
 }
 
@@ -224,13 +220,18 @@ fn read_lines(body: Body, state: &State) -> impl Stream<Item = Result<String, Re
     let idle = Duration::from_secs(state.settings.limits.idle_seconds);
     let reader = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
     let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(limit));
-    stream::unfold(Some(lines), move |lines| async move {
-        let mut lines = lines?;
+    let stopping = state.stopping.clone();
+    stream::unfold(Some((lines, stopping)), move |state| async move {
+        let (mut lines, stopping) = state?;
         let refuse = |reason: String| Some((Err(Refusal::bad(reason)), None));
-        match tokio::time::timeout(idle, lines.next()).await {
+        let next = tokio::select! {
+            next = tokio::time::timeout(idle, lines.next()) => next,
+            () = stopping.cancelled() => return refuse("the server is stopping; the rest is not read".into()),
+        };
+        match next {
             Err(_) => refuse(format!("no line for {} seconds; the rest is not read", idle.as_secs())),
             Ok(None) => None,
-            Ok(Some(Ok(line))) => Some((Ok(line), Some(lines))),
+            Ok(Some(Ok(line))) => Some((Ok(line), Some((lines, stopping)))),
             Ok(Some(Err(LinesCodecError::MaxLineLengthExceeded))) => {
                 refuse(format!("a line longer than {limit} bytes; the rest is not read"))
             }

@@ -8,7 +8,8 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Refusal;
+use crate::error::{ErrorBody, Guarded, Posted, Refusal};
+use crate::object::Object;
 use crate::state::State;
 
 /// A text, and for which model.
@@ -32,21 +33,15 @@ pub(crate) struct TokenizeResponse {
 /// The words of a text, as a model wants them
 #[utoipa::path(post, path = "/v1/tokenize", tag = "texts", security((), ("bearer" = [])), request_body = TokenizeRequest, responses(
     (status = 200, description = "Its words", body = TokenizeResponse),
-    (status = 400, description = "Not JSON, or not what is expected", body = crate::error::ErrorBody),
-    (status = 401, description = "A bearer token is needed", body = crate::error::ErrorBody),
-    (status = 403, description = "The page's origin is not allowed", body = crate::error::ErrorBody),
-    (status = 404, description = "No such model", body = crate::error::ErrorBody),
-    (status = 408, description = "The body did not arrive in time", body = crate::error::ErrorBody),
-    (status = 413, description = "The body is too large", body = crate::error::ErrorBody),
-    (status = 415, description = "Another media type", body = crate::error::ErrorBody),
-    (status = 422, description = "A field is missing, unknown or of another type", body = crate::error::ErrorBody),
-    (status = 429, description = "Too many requests a second", body = crate::error::ErrorBody),
+    (status = 404, description = "No such model", body = ErrorBody),
+    Guarded,
+    Posted,
 ))]
 pub(crate) async fn tokenize(
     Shared(state): Shared<Arc<State>>,
-    request: Result<Json<TokenizeRequest>, JsonRejection>,
+    request: Result<Json<Object<TokenizeRequest>>, JsonRejection>,
 ) -> Result<Json<TokenizeResponse>, Refusal> {
-    let Json(request) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
+    let Json(Object(request)) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
     let served = state.models.get(request.model.as_deref())?;
     let words = served.model.config().tokenizer.words(&request.text);
     Ok(Json(TokenizeResponse { words }))

@@ -75,9 +75,10 @@ pub(crate) struct Opening {
     pub(crate) place: Place,
 }
 
-/// A session on its worker. Dropping it closes the session.
+/// A session on its worker. Dropping it ends the session, whatever it was asked for.
 pub(crate) struct Handle {
     id: u64,
+    closed: bool,
     jobs: mpsc::Sender<Job>,
     metrics: Arc<Metrics>,
 }
@@ -92,9 +93,19 @@ impl Handle {
     }
 }
 
+impl Handle {
+    /// Ends the session after all that it was asked for, and has that answered.
+    pub(crate) fn close(mut self, permit: OwnedSemaphorePermit) {
+        self.ask(Operation::Close, Some(permit));
+        self.closed = true;
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
-        let _ = self.jobs.send(Job::Close(self.id));
+        if !self.closed {
+            let _ = self.jobs.send(Job::Close(self.id));
+        }
     }
 }
 
@@ -150,7 +161,7 @@ impl Workers {
         let (jobs, sessions) = fewest.unwrap_or(&self.inboxes[0]);
         sessions.fetch_add(1, Ordering::Relaxed);
         let _ = jobs.send(Job::Open(id, Box::new(stream)));
-        Handle { id, jobs: jobs.clone(), metrics: self.metrics.clone() }
+        Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() }
     }
 }
 
@@ -248,13 +259,15 @@ impl Worker {
                     self.next(id);
                 }
             }
-            Job::Close(id) => {
-                if let Some(stream) = self.streams.remove(&id) {
-                    self.sessions.fetch_sub(1, Ordering::Relaxed);
-                    let unanswered = stream.queue.len() + usize::from(stream.current.is_some());
-                    self.metrics.queue.dec_by(unanswered as i64);
-                }
-            }
+            Job::Close(id) => self.close(id),
+        }
+    }
+
+    fn close(&mut self, id: u64) {
+        if let Some(stream) = self.streams.remove(&id) {
+            self.sessions.fetch_sub(1, Ordering::Relaxed);
+            let unanswered = stream.queue.len() + usize::from(stream.current.is_some());
+            self.metrics.queue.dec_by(unanswered as i64);
         }
     }
 
@@ -268,6 +281,11 @@ impl Worker {
         let tasks: Vec<Task> = stream.current.take().into_iter().chain(stream.queue.drain(..)).collect();
         for task in tasks {
             self.metrics.queue.dec();
+            if task.operation == Operation::Close {
+                stream.send(Response::default(), true, task.permit);
+                self.close(id);
+                return;
+            }
             let reason = "internal error: this session was closed; start it anew";
             stream.send(Response::refusal(reason), true, task.permit);
         }
@@ -279,6 +297,7 @@ impl Worker {
         while let Some(stream) = self.streams.get_mut(&id)
             && let Some(task) = stream.queue.pop_front()
         {
+            let closes = task.operation == Operation::Close;
             let Stream { session, poisoned, current, .. } = &mut **stream;
             let task = current.insert(task);
             let result = begin(session, poisoned, &task.operation, self.most_words, self.fault.as_deref());
@@ -291,7 +310,12 @@ impl Worker {
                     self.revisions.push_back(id);
                     break;
                 }
-                Ok(None) => self.answer(id, None),
+                Ok(None) => {
+                    self.answer(id, None);
+                    if closes {
+                        self.close(id);
+                    }
+                }
                 Err(error) => self.answer(id, Some(error)),
             }
         }
@@ -441,7 +465,8 @@ fn begin(
     fault: Option<&str>,
 ) -> Result<(), Error> {
     let too_long = |words: usize| {
-        let reason = format!("{words} words are more than the limit of {most_words}; finish and reset");
+        let reason =
+            format!("{words} words are more than the limit of {most_words}; say less, or finish and reset");
         if words > most_words { Err(Error::invalid("the session", reason)) } else { Ok(()) }
     };
     match operation {

@@ -130,7 +130,8 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // Ended with its session: the browser would outlive its driver.
         if let Ok(mut socket) = std::net::TcpStream::connect(self.address) {
-            let _ = write!(socket, "DELETE /session/{} HTTP/1.1\r\nhost: {}\r\n\r\n", self.session, self.address);
+            let _ =
+                write!(socket, "DELETE /session/{} HTTP/1.1\r\nhost: {}\r\n\r\n", self.session, self.address);
             let _ = socket.set_read_timeout(Some(Duration::from_secs(10)));
             let _ = socket.read(&mut [0; 100]);
         }

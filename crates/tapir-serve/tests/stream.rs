@@ -130,6 +130,19 @@ async fn several_sessions_share_a_connection() {
         let end = client.ask(&format!(r#"{{"session": "{name}", "finish": true}}"#)).await;
         assert_eq!(end.labels.unwrap(), session.finish().unwrap().labels, "{name}");
     }
+    // What was asked for before the end is answered before it.
+    for message in ["push\": \"more", "push\": \"words", "close\": \"x"] {
+        client.send(&format!(r#"{{"session": "c", "{message}"}}"#).replace("\"x\"", "true")).await;
+    }
+    let mut steps = Vec::new();
+    while let Some(answer) = client.hear().await {
+        match answer.update {
+            Some(update) if !answer.provisional => steps.push(update.step),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    assert_eq!(steps, [1, 2]);
     // Closed, a name is free for a new session.
     assert_eq!(client.ask(r#"{"session": "a", "close": true}"#).await.session.as_deref(), Some("a"));
     let answer = client.ask(r#"{"session": "a", "push": "play"}"#).await;
@@ -149,6 +162,7 @@ async fn what_is_wrong_is_answered_and_changes_nothing() {
         (r#"{"push": ""}"#, "empty word"),
         (r#"{"revoke": 5}"#, "cannot be taken back"),
         (r#"{"push": 3}"#, "not a message"),
+        (r#"["b", "play"]"#, "not an object"),
     ] {
         let error = client.error(message).await;
         assert!(error.contains(expected), "{message}: {error}");

@@ -70,7 +70,11 @@ impl Request {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| {
+        // Of an array serde would take the elements as the fields, in their order.
+        let object = text.trim_start().starts_with('{');
+        let parsed =
+            if object { serde_json::from_str(text) } else { Err(serde::de::Error::custom("not an object")) };
+        parsed.map_err(|error| {
             Error::invalid(
                 "not a message",
                 format!(
