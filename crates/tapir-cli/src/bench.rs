@@ -1,5 +1,6 @@
 //! `tapir bench`: speed and latency, one stream on one core.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -8,7 +9,7 @@ use tapir::Mode;
 use tapir_eval::{Bench as Table, Setting};
 
 use crate::eval::threshold;
-use crate::measure::{Output, Subject, heading, progress};
+use crate::measure::{Output, Part, Subject, heading, progress};
 
 /// So many sentences give steady ratios in a minute or so.
 const SENTENCES: usize = 200;
@@ -29,21 +30,14 @@ pub(crate) struct Bench {
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     other: Option<Other>,
+    /// The model directory
+    #[arg(required = true)]
+    model: Option<PathBuf>,
+    /// A task that ships (snips, arw, movie, ner, chunk, pos, ewt) or the path of a task file
+    #[arg(required = true)]
+    task: Option<String>,
     #[command(flatten)]
-    engine: Option<Engine>,
-}
-
-/// What else can be loaded.
-#[cfg(feature = "serve")]
-#[derive(clap::Subcommand)]
-enum Other {
-    Serve(crate::bench_serve::BenchServe),
-}
-
-#[derive(Args)]
-struct Engine {
-    #[command(flatten)]
-    subject: Subject,
+    part: Part,
     /// The threshold of the policy [default: the model's]
     #[arg(long, value_parser = threshold)]
     threshold: Option<f32>,
@@ -54,20 +48,24 @@ struct Engine {
     output: Output,
 }
 
+/// What else can be loaded.
+#[cfg(feature = "serve")]
+#[derive(clap::Subcommand)]
+enum Other {
+    Serve(crate::bench_serve::BenchServe),
+}
+
 impl Bench {
     pub(crate) fn run(self) -> Result<()> {
         #[cfg(feature = "serve")]
         if let Some(Other::Serve(serve)) = self.other {
             return serve.run();
         }
-        self.engine.context("expected a model and a task: tapir bench MODEL TASK")?.run()
-    }
-}
-
-impl Engine {
-    fn run(mut self) -> Result<()> {
-        self.subject.part.limit.get_or_insert(SENTENCES);
-        let (model, dataset) = self.subject.open()?;
+        // clap asks for both, unless there is a subcommand: an optional group of arguments it cannot flatten.
+        let (model, task) = self.model.zip(self.task).context("expected a model and a task")?;
+        let mut subject = Subject { model, task, part: self.part };
+        subject.part.limit.get_or_insert(SENTENCES);
+        let (model, dataset) = subject.open()?;
         let since = Instant::now();
         let mut setting = Setting::of(&model).mode(Mode::TwoPass);
         if let Some(threshold) = self.threshold {
@@ -77,7 +75,7 @@ impl Engine {
         let bar = progress("timing", Table::turns(repetitions));
         let bench = Table::run(&model, &dataset, setting, repetitions, || bar.inc(1))?;
         bar.finish_and_clear();
-        let mut results = self.subject.results(&model, &dataset);
+        let mut results = subject.results(&model, &dataset);
         results.bench = Some(bench);
         self.output.finish(&mut results, since, |results| {
             let how = format!("{repetitions} repetitions, threshold {:.2}\n", setting.threshold);

@@ -20,6 +20,10 @@ const PROMISE: f64 = 50.0;
 const HELD: f64 = 0.98;
 /// Every step of the search offers so many times the words of the last.
 const STEP: f64 = 1.15;
+/// How often the gap between a rate that was held and one that was not is halved.
+const HALVINGS: usize = 3;
+/// The search ends after so many rates.
+const MOST_RATES: usize = 20;
 /// How often the servers with and without batches take their turn.
 const TURNS: usize = 3;
 
@@ -79,7 +83,7 @@ struct Report {
     seconds: f64,
     /// At the rate that was asked for.
     asked: Measured,
-    /// Higher and higher rates, the last of which was not held (or the search was ended).
+    /// The search for the highest rate: up in steps, then halfway between held and not held.
     search: Vec<Measured>,
     /// The most words a second that were held.
     highest: Option<f64>,
@@ -125,18 +129,29 @@ impl BenchServe {
         let asked = load(&server, Some(self.rate), self.streams)?;
         self.say(&format!("{}\n", row("asked for", &asked)))?;
 
-        let mut search = Vec::new();
+        let mut search: Vec<Measured> = Vec::new();
         let mut highest = held(&asked).then_some(asked.held);
-        let mut rate = self.rate;
-        while !self.only && highest.is_some() && search.len() < 16 {
-            rate *= STEP;
-            let measured = load(&server, Some(rate), self.streams)?;
-            self.say(&format!("{}\n", row("higher", &measured)))?;
-            let enough = !held(&measured);
-            highest = if enough { highest } else { Some(measured.held) };
-            search.push(measured);
-            if enough {
-                break;
+        if !self.only && highest.is_some() {
+            // Up in steps until a rate is not held, and then halfway, a few times.
+            let (mut low, mut high): (f64, Option<f64>) = (self.rate, None);
+            let mut halvings = 0;
+            while halvings < HALVINGS && search.len() < MOST_RATES {
+                let rate = match high {
+                    None => low * STEP,
+                    Some(high) => {
+                        halvings += 1;
+                        f64::midpoint(low, high)
+                    }
+                };
+                let measured = load(&server, Some(rate), self.streams)?;
+                self.say(&format!("{}\n", row("higher", &measured)))?;
+                if held(&measured) {
+                    low = rate;
+                    highest = Some(measured.held);
+                } else {
+                    high = Some(rate);
+                }
+                search.push(measured);
             }
         }
         let saturated = if self.only {

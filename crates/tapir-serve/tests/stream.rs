@@ -147,6 +147,10 @@ async fn several_sessions_share_a_connection() {
     assert_eq!(client.ask(r#"{"session": "a", "close": true}"#).await.session.as_deref(), Some("a"));
     let answer = client.ask(r#"{"session": "a", "push": "play"}"#).await;
     assert_eq!(answer.update.unwrap().step, 1);
+    // A goodbye is answered.
+    futures_util::SinkExt::close(&mut client.0).await.unwrap();
+    let last = futures_util::StreamExt::next(&mut client.0).await;
+    assert!(matches!(last, Some(Ok(tokio_tungstenite::tungstenite::Message::Close(_)))), "{last:?}");
     server.stop().await;
 }
 
