@@ -46,7 +46,7 @@ will it rain in two hours in the national park";
 #[command(after_help = "Examples:
   tapir bench serve
   tapir bench serve --streams 500 --rate 2 --seconds 5
-  tapir bench serve --text data/snips/test/seq.in -o results/serve.json")]
+  tapir bench serve --text data/snips/test/seq.in -o results/serve/load.json")]
 pub(crate) struct BenchServe {
     /// The model directory [default: the model that ships]
     #[arg(long, value_name = "DIR")]

@@ -60,7 +60,8 @@ impl Server {
         let handle = axum_server::Handle::new();
         let task = match tls {
             Some(config) => {
-                let mut server = axum_server::from_tcp_rustls(listener, config).map_err(failed)?;
+                let server = axum_server::from_tcp_rustls(listener, config).map_err(failed)?;
+                let mut server = server.map(|acceptor| acceptor.acceptor(Patient));
                 patience(server.http_builder());
                 tokio::spawn(server.handle(handle.clone()).serve(app))
             }
@@ -102,7 +103,8 @@ impl Server {
     }
 }
 
-/// Accepts connections on which something is sent in time: the server below waits for ever to see which HTTP it is.
+/// Accepts connections on which something is sent in time: the server below waits for ever to see which HTTP it is. Answers
+/// are sent at once, and not kept until the client has acknowledged those before.
 #[derive(Clone)]
 struct Patient;
 
@@ -113,6 +115,7 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Patient {
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
         Box::pin(async move {
+            stream.set_nodelay(true)?;
             tokio::time::timeout(HEAD_TIMEOUT, stream.readable()).await??;
             Ok((stream, service))
         })

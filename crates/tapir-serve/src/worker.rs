@@ -2,8 +2,9 @@
 //!
 //! A session lives on one worker, so that nothing is locked. A worker goes round: it takes what has arrived, reads one
 //! word of each stream that has one (the first pass of many streams is one product a matrix) and answers; then it makes the
-//! revisions that have waited longest, as many as cost a few milliseconds, and answers those. So a word waits for other
-//! streams' revisions no longer than that. A batch changes no result: see [`tapir::batch`].
+//! revisions that are urgent, then those that have waited longest, as many as cost two milliseconds, and answers those. So
+//! a word waits for other streams' revisions no longer than that. A revision is urgent when the next word of its own stream
+//! is there already, which cannot be read before. A batch changes no result: see [`tapir::batch`].
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,8 +23,8 @@ use crate::metrics::{Metrics, ModelMetrics};
 use crate::models::Served;
 use crate::state::Place;
 
-/// Rows that a revision of several streams may have: a few milliseconds.
-const REVISION_ROWS: usize = 64;
+/// Rows that a revision of several streams may have: two milliseconds. More would be no faster, only later.
+const REVISION_ROWS: usize = 32;
 
 /// All workers.
 pub(crate) struct Workers {
@@ -121,6 +122,7 @@ impl Workers {
                 streams: HashMap::new(),
                 words: VecDeque::new(),
                 revisions: VecDeque::new(),
+                urgent: VecDeque::new(),
                 handling: None,
                 sessions: sessions.clone(),
                 batch: settings.batch,
@@ -189,6 +191,12 @@ impl Stream {
         (self.answers)(Answer { response, closed, _permit: permit });
     }
 
+    /// Does a word wait for a revision of the words before it?
+    fn is_urgent(&self) -> bool {
+        let reads = |task: &Task| matches!(task.operation, Operation::Push(_) | Operation::Update(_));
+        self.session.work() == Some(Work::Revision) && self.queue.iter().any(reads)
+    }
+
     /// The first pass's answer, while the revision is waited for.
     fn answer_provisionally(&mut self) {
         let Some(task) = &self.current else { return };
@@ -206,8 +214,9 @@ struct Worker {
     streams: HashMap<u64, Box<Stream>>,
     /// Streams with a word to read, the oldest first.
     words: VecDeque<u64>,
-    /// Streams with a revision to make, the oldest first.
+    /// Streams with a revision to make, the oldest first; and again those of them that are urgent.
     revisions: VecDeque<u64>,
+    urgent: VecDeque<u64>,
     /// The stream whose message is looked at: the one to blame for a panic.
     handling: Option<u64>,
     sessions: Arc<AtomicUsize>,
@@ -230,7 +239,7 @@ impl Worker {
 
     fn rounds(&mut self) {
         loop {
-            if self.words.is_empty() && self.revisions.is_empty() {
+            if self.words.is_empty() && self.revisions.is_empty() && self.urgent.is_empty() {
                 match self.inbox.recv() {
                     Ok(job) => self.take(job),
                     Err(mpsc::RecvError) => return,
@@ -253,6 +262,9 @@ impl Worker {
                 // A session is closed by its handle alone, so that it is still here.
                 let Some(stream) = self.streams.get_mut(&id) else { return };
                 stream.queue.push_back(task);
+                if stream.is_urgent() {
+                    self.urgent.push_back(id);
+                }
                 if stream.failed {
                     self.fail(id);
                 } else if stream.current.is_none() {
@@ -307,7 +319,7 @@ impl Worker {
                     break;
                 }
                 Ok(Some(Work::Revision)) => {
-                    self.revisions.push_back(id);
+                    self.wait_for_revision(id);
                     break;
                 }
                 Ok(None) => {
@@ -320,6 +332,13 @@ impl Worker {
             }
         }
         self.handling = None;
+    }
+
+    fn wait_for_revision(&mut self, id: u64) {
+        self.revisions.push_back(id);
+        if self.streams.get(&id).is_some_and(|stream| stream.is_urgent()) {
+            self.urgent.push_back(id);
+        }
     }
 
     /// The last answer to what the stream is asked for.
@@ -351,7 +370,9 @@ impl Worker {
 
     /// Reads a word of every stream that has one.
     fn read(&mut self) {
-        let batch = pick(&mut self.words, &mut self.streams, self.batch, |_| 1);
+        let mut batch = Batch { work: Work::Word, streams: Vec::new(), left: self.batch };
+        batch.fill(&mut self.words, &mut self.streams);
+        let batch = batch.streams;
         if batch.is_empty() {
             return;
         }
@@ -365,7 +386,7 @@ impl Worker {
             self.streams.insert(id, stream);
             match work {
                 Some(Work::Word) => self.words.push_back(id),
-                Some(Work::Revision) => self.revisions.push_back(id),
+                Some(Work::Revision) => self.wait_for_revision(id),
                 None => {
                     self.answer(id, None);
                     self.next(id);
@@ -374,12 +395,13 @@ impl Worker {
         }
     }
 
-    /// Makes the oldest revisions.
+    /// Makes the revisions that are urgent, and then the oldest.
     fn revise(&mut self) {
-        let rows = |stream: &Stream| stream.session.revision_size();
-        let most = if self.batch == 1 { 1 } else { REVISION_ROWS };
-        let batch = pick(&mut self.revisions, &mut self.streams, most, rows);
-        for (id, stream) in self.compute(batch, batch::revise) {
+        let rows = if self.batch == 1 { 1 } else { REVISION_ROWS };
+        let mut batch = Batch { work: Work::Revision, streams: Vec::new(), left: rows };
+        batch.fill(&mut self.urgent, &mut self.streams);
+        batch.fill(&mut self.revisions, &mut self.streams);
+        for (id, stream) in self.compute(batch.streams, batch::revise) {
             let work = stream.session.work();
             self.streams.insert(id, stream);
             if work == Some(Work::Word) {
@@ -428,32 +450,39 @@ fn run(batch: &mut [(u64, Box<Stream>)], compute: fn(&mut [&mut Session]) -> tap
     matches!(computed, Ok(Ok(())))
 }
 
-/// Takes streams from the head of a queue that can be computed together, until their costs are `most` or more.
-fn pick(
-    queue: &mut VecDeque<u64>,
-    streams: &mut HashMap<u64, Box<Stream>>,
-    most: usize,
-    cost: impl Fn(&Stream) -> usize,
-) -> Vec<(u64, Box<Stream>)> {
-    let mut batch: Vec<(u64, Box<Stream>)> = Vec::new();
-    let mut left = most;
-    let mut others = Vec::new();
-    while left > 0
-        && let Some(id) = queue.pop_front()
-    {
-        // A stream that was closed in the meantime is still in the queue.
-        let Some(stream) = streams.remove(&id) else { continue };
-        let fits = batch.first().is_none_or(|(_, first)| stream.session.model().is(first.session.model()));
-        if !fits {
-            others.push(id);
-            streams.insert(id, stream);
-            continue;
+/// Streams that are computed together.
+struct Batch {
+    work: Work,
+    streams: Vec<(u64, Box<Stream>)>,
+    /// Rows for which there is room.
+    left: usize,
+}
+
+impl Batch {
+    /// Takes streams of one model from the head of a queue while there is room.
+    fn fill(&mut self, queue: &mut VecDeque<u64>, streams: &mut HashMap<u64, Box<Stream>>) {
+        let mut others = Vec::new();
+        while self.left > 0
+            && let Some(id) = queue.pop_front()
+        {
+            // A stream that was closed, or computed by way of another queue, is still in this one.
+            let waits = |stream: &Stream| stream.session.work() == Some(self.work) && !stream.failed;
+            if !streams.get(&id).is_some_and(|stream| waits(stream)) {
+                continue;
+            }
+            let Some(stream) = streams.remove(&id) else { continue };
+            let first = self.streams.first();
+            if first.is_some_and(|(_, first)| !stream.session.model().is(first.session.model())) {
+                others.push(id);
+                streams.insert(id, stream);
+                continue;
+            }
+            let rows = if self.work == Work::Word { 1 } else { stream.session.revision_size() };
+            self.left = self.left.saturating_sub(rows);
+            self.streams.push((id, stream));
         }
-        left = left.saturating_sub(cost(&stream));
-        batch.push((id, stream));
+        others.into_iter().rev().for_each(|id| queue.push_front(id));
     }
-    others.into_iter().rev().for_each(|id| queue.push_front(id));
-    batch
 }
 
 /// Begins an operation, or does it if nothing is to be computed.
