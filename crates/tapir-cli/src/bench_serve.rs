@@ -112,7 +112,7 @@ impl BenchServe {
         }
         let since = Instant::now();
         let sentences = self.sentences()?;
-        let server = Running::start(&self.model, &["--batch", "64"])?;
+        let server = Running::start(self.model.as_ref(), &["--batch", "64"])?;
         // One thread: the generator shares the machine with the server, and is to take little of it.
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().context("no thread")?;
@@ -157,7 +157,7 @@ impl BenchServe {
         let saturated = if self.only {
             None
         } else {
-            let alone = Running::start(&self.model, &["--batch", "1"])?;
+            let alone = Running::start(self.model.as_ref(), &["--batch", "1"])?;
             let (mut batched, mut unbatched) = (Vec::new(), Vec::new());
             // As many streams as keep batches full: each waits for its answer before it speaks again.
             let streams = self.streams.min(256);
@@ -197,15 +197,15 @@ impl BenchServe {
             return print(&(serde_json::to_string_pretty(&report)? + "\n"));
         }
         let verdict = if held(&report.asked) { "held" } else { "NOT HELD" };
-        let mut text =
-            format!("{} words a second were asked for: {verdict}\n", self.rate * self.streams as f64);
+        let mut lines =
+            vec![format!("{} words a second were asked for: {verdict}", self.rate * self.streams as f64)];
         if let Some(highest) = report.highest.filter(|_| !self.only) {
-            text += &format!("the most that was held: {highest:.0} words a second\n");
+            lines.push(format!("the most that was held: {highest:.0} words a second"));
         }
         if let Some(saturated) = &report.saturated {
-            text += &format!("batches give {:.2} times as many words a second\n", saturated.ratio);
+            lines.push(format!("batches give {:.2} times as many words a second", saturated.ratio));
         }
-        print(&text)
+        print(&(lines.join("\n") + "\n"))
     }
 
     fn sentences(&self) -> Result<Arc<Vec<Vec<String>>>> {
@@ -235,19 +235,16 @@ fn held(measured: &Measured) -> bool {
 fn row(name: &str, measured: &Measured) -> String {
     let Measured { streams, offered, held, errors, first, last, revised, error } = measured;
     let offered = offered.map_or("as many as possible".to_owned(), |offered| format!("{offered:.0} offered"));
-    let mut row = format!(
+    let failure = error.as_ref().map_or(String::new(), |error| format!("; the first error: {error}"));
+    format!(
         "{name:<11} {streams} streams, {offered}: {held:.0} words a second, {:.0} % revised, {errors} errors; first \
-         answer median {:.1}, 95 % {:.1}, 99 % {:.1} ms; last 99 % {:.1} ms",
+         answer median {:.1}, 95 % {:.1}, 99 % {:.1} ms; last 99 % {:.1} ms{failure}",
         100.0 * revised,
         first.median,
         first.p95,
         first.p99,
         last.p99
-    );
-    if let Some(error) = error {
-        row += &format!("; the first error: {error}");
-    }
-    row
+    )
 }
 
 /// A server of this program, ended with the value.
@@ -257,7 +254,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(model: &Option<PathBuf>, flags: &[&str]) -> Result<Self> {
+    fn start(model: Option<&PathBuf>, flags: &[&str]) -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--requests", "1000000"]).args(flags);
@@ -271,13 +268,11 @@ impl Running {
         if let Some(output) = child.stdout.take() {
             BufReader::new(output).read_line(&mut line)?;
         }
-        match line.trim().strip_prefix("listening on http://") {
-            Some(address) => Ok(Self { address: address.to_owned(), child }),
-            None => {
-                let _ = child.kill();
-                bail!("the server did not start; see above")
-            }
-        }
+        let Some(address) = line.trim().strip_prefix("listening on http://") else {
+            let _ = child.kill();
+            bail!("the server did not start; see above");
+        };
+        Ok(Self { address: address.to_owned(), child })
     }
 }
 

@@ -119,11 +119,6 @@ impl Serve {
                 );
             }
         }
-        fn set<T>(value: Option<T>, setting: &mut T) {
-            if let Some(value) = value {
-                *setting = value;
-            }
-        }
         set(self.listen, &mut settings.listen);
         set(self.workers, &mut settings.workers);
         set(self.batch, &mut settings.batch);
@@ -144,6 +139,13 @@ impl Serve {
         }
         set(self.log_words, &mut settings.log_words);
         Ok(settings)
+    }
+}
+
+/// Takes what was given.
+fn set<T>(given: Option<T>, setting: &mut T) {
+    if let Some(given) = given {
+        *setting = given;
     }
 }
 

@@ -185,7 +185,10 @@ fn the_load_generator_measures() {
     let output = command.args(flags).assert().success().get_output().stdout.clone();
     let report: serde_json::Value = serde_json::from_slice(&output).unwrap();
     assert_eq!((&report["asked"]["errors"], &report["asked"]["streams"]), (&0.into(), &20.into()));
-    assert_eq!(report["asked"]["held"].as_f64().unwrap().round(), 40.0);
+    assert!(
+        (35.0..=42.0).contains(&report["asked"]["held"].as_f64().unwrap()),
+        "40 words a second were asked for"
+    );
     assert!(report["asked"]["first"]["p99"].as_f64().unwrap() > 0.0);
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
     command.args(["bench"]).assert().failure();

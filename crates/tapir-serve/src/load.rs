@@ -304,6 +304,6 @@ mod tests {
     fn percentiles_are_of_the_sorted_times() {
         let of = Percentiles::of((1..=100).rev().map(f64::from).collect());
         assert_eq!((of.median, of.p95, of.p99, of.max), (50.0, 95.0, 99.0, 100.0));
-        assert_eq!(Percentiles::of(Vec::new()).p99, 0.0);
+        assert!(Percentiles::of(Vec::new()).p99 < 1e-9);
     }
 }

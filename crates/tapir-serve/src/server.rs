@@ -58,18 +58,15 @@ impl Server {
 
         let app = router(state.clone()).into_make_service_with_connect_info::<SocketAddr>();
         let handle = axum_server::Handle::new();
-        let task = match tls {
-            Some(config) => {
-                let server = axum_server::from_tcp_rustls(listener, config).map_err(failed)?;
-                let mut server = server.map(|acceptor| acceptor.acceptor(Patient));
-                patience(server.http_builder());
-                tokio::spawn(server.handle(handle.clone()).serve(app))
-            }
-            None => {
-                let mut server = axum_server::from_tcp(listener).map_err(failed)?.acceptor(Patient);
-                patience(server.http_builder());
-                tokio::spawn(server.handle(handle.clone()).serve(app))
-            }
+        let task = if let Some(config) = tls {
+            let server = axum_server::from_tcp_rustls(listener, config).map_err(failed)?;
+            let mut server = server.map(|acceptor| acceptor.acceptor(Patient));
+            patience(server.http_builder());
+            tokio::spawn(server.handle(handle.clone()).serve(app))
+        } else {
+            let mut server = axum_server::from_tcp(listener).map_err(failed)?.acceptor(Patient);
+            patience(server.http_builder());
+            tokio::spawn(server.handle(handle.clone()).serve(app))
         };
         tokio::spawn(housekeeping(state.clone()));
         let models: Vec<_> = state.models.all().iter().map(|served| served.name.clone()).collect();
@@ -127,7 +124,7 @@ fn patience(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt
 }
 
 async fn housekeeping(state: Arc<State>) {
-    let mut minutes = tokio::time::interval(Duration::from_secs(60));
+    let mut minutes = tokio::time::interval(Duration::from_mins(1));
     loop {
         tokio::select! {
             _ = minutes.tick() => state.forget_clients(),

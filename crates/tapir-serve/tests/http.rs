@@ -50,16 +50,16 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
     assert_eq!(post(address, "/v1/tag", &body).await.status, 200);
     let empty = post(address, "/v1/tag", r#"{"text": ""}"#).await.json();
     assert_eq!(empty["results"][0]["labels"], serde_json::json!([]));
-    until("texts leave no session behind", || async { metric(address, "tapir_sessions").await == 0.0 }).await;
+    until("texts leave no session behind", || async { metric(address, "tapir_sessions").await == 0 }).await;
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_are_answered_by_lines() {
     let server = start(settings()).await;
-    let mut body: String =
-        SENTENCES.iter().cycle().take(60).map(|s| format!("{{\"text\": \"{s}\"}}\n")).collect();
-    body += "\n{not json\n{\"text\": \"play\", \"tokens\": []}\n{\"text\": \"play\"}";
+    let lines: Vec<String> =
+        SENTENCES.iter().cycle().take(60).map(|sentence| format!(r#"{{"text": "{sentence}"}}"#)).collect();
+    let body = lines.join("\n") + "\n\n{not json\n{\"text\": \"play\", \"tokens\": []}\n{\"text\": \"play\"}";
     let answer =
         http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &body).await;
     assert_eq!(answer.status, 200);
@@ -187,7 +187,7 @@ async fn metrics_count_what_was_done() {
     let server = start(settings()).await;
     let address = server.address();
     post(address, "/v1/tag", r#"{"text": "play some jazz by miles davis"}"#).await;
-    until("the session is gone", || async { metric(address, "tapir_sessions").await == 0.0 }).await;
+    until("the session is gone", || async { metric(address, "tapir_sessions").await == 0 }).await;
     let text = get(address, "/metrics").await.body;
     assert!(text.contains("tapir_words_total{model=\"snips\"} 6"), "{text}");
     let count = |action: &str| {

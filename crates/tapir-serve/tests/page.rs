@@ -47,8 +47,8 @@ impl Browser {
             "goog:chromeOptions": { "args": flags },
             "goog:loggingPrefs": { "browser": "ALL" },
         } } });
-        browser.session =
-            browser.call("POST", "/session", wanted).await["sessionId"].as_str().unwrap().to_owned();
+        let opened = browser.call("POST", "/session", wanted).await;
+        browser.session = opened["sessionId"].as_str().unwrap().into();
         Some(browser)
     }
 

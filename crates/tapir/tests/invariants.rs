@@ -154,7 +154,8 @@ proptest! {
                     Some(Operation::Reset) => {
                         session.reset();
                         alone[i].reset();
-                        (words.clear(), screens[i].clear());
+                        words.clear();
+                        screens[i].clear();
                     }
                     _ => {}
                 }

@@ -115,7 +115,7 @@ pub async fn raw(address: SocketAddr, request: &[u8]) -> String {
     socket.write_all(request).await.unwrap();
     let mut answer = Vec::new();
     let read = async { while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {} };
-    tokio::time::timeout(Duration::from_secs(60), read).await.expect("an answer");
+    tokio::time::timeout(Duration::from_mins(1), read).await.expect("an answer");
     String::from_utf8_lossy(&answer).into_owned()
 }
 
@@ -124,10 +124,10 @@ fn is_whole(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
     let head_length = head.len() + 4;
-    let lengths = head
+    let mut lengths = head
         .lines()
         .filter_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
-    lengths.last().is_some_and(|length: usize| answer.len() >= head_length + length)
+    lengths.next_back().is_some_and(|length: usize| answer.len() >= head_length + length)
 }
 
 pub async fn http(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Http {
@@ -165,7 +165,7 @@ pub async fn post(address: SocketAddr, path: &str, body: &str) -> Http {
 }
 
 /// The value of a line of /metrics.
-pub async fn metric(address: SocketAddr, name: &str) -> f64 {
+pub async fn metric(address: SocketAddr, name: &str) -> u64 {
     let text = get(address, "/metrics").await.body;
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
