@@ -166,7 +166,7 @@ async fn what_is_wrong_is_answered_and_changes_nothing() {
         (r#"{"push": ""}"#, "empty word"),
         (r#"{"revoke": 5}"#, "cannot be taken back"),
         (r#"{"push": 3}"#, "not a message"),
-        (r#"["b", "play"]"#, "not an object"),
+        (r#"["b", "play"]"#, "an array"),
     ] {
         let error = client.error(message).await;
         assert!(error.contains(expected), "{message}: {error}");

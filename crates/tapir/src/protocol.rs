@@ -70,10 +70,11 @@ impl Request {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
-        // Of an array serde would take the elements as the fields, in their order.
-        let object = text.trim_start().starts_with('{');
-        let parsed =
-            if object { serde_json::from_str(text) } else { Err(serde::de::Error::custom("not an object")) };
+        // Of an array serde takes the elements as the fields, in their order.
+        let array = text.trim_start().starts_with('[');
+        let parsed = serde_json::from_str(text).and_then(|request| {
+            if array { Err(serde::de::Error::custom("an array, not an object")) } else { Ok(request) }
+        });
         parsed.map_err(|error| {
             Error::invalid(
                 "not a message",
