@@ -60,7 +60,7 @@ pub(crate) struct Serve {
     /// Its private key, PEM
     #[arg(long, value_name = "FILE", env = "TAPIR_KEY", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Web origins whose pages may use the server, such as https://example.org
+    /// Web origins, scheme and host, whose pages may use the server
     #[arg(long, value_name = "ORIGIN", env = "TAPIR_ORIGINS", value_delimiter = ',')]
     origin: Vec<String>,
     /// Log lines as JSON; TAPIR_LOG says how much is logged (info, debug, …)
