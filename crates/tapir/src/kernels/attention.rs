@@ -39,8 +39,8 @@ impl Kernel for Attention<'_> {
     }
 }
 
-/// Each head: softmax(Q Kᵀ / √size) V, from `qkv` [rows, 3, heads, size] to `attended` [rows, heads, size]; `scores` is
-/// room for [rows].
+/// Each head: softmax(Q Kᵀ / √size) V, from `qkv`, `[rows, 3, heads, size]`, to `attended`, `[rows, heads, size]`; `scores`
+/// is room for `[rows]`.
 ///
 /// One kernel for all of it: heads are short, and choosing the instructions anew for each product took longer than the
 /// product.
