@@ -238,7 +238,6 @@ async fn the_page_labels_what_is_typed_and_played() {
         browser.text("#connection").await.contains("the server is stopping")
     })
     .await;
-    tokio::time::sleep(Duration::from_millis(10)).await;
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }
 
