@@ -92,9 +92,7 @@ impl Handle {
         // Workers end after the last handle.
         let _ = self.jobs.send(Job::Do(self.id, task));
     }
-}
 
-impl Handle {
     /// Ends the session after all that it was asked for, and has that answered.
     pub(crate) fn close(mut self, permit: OwnedSemaphorePermit) {
         self.ask(Operation::Close, Some(permit));
