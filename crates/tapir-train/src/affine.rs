@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use crate::Leaves;
+use crate::{Leaves, ops};
 
 /// A weight matrix [inputs, outputs] and its bias [1, outputs].
 pub(crate) struct Affine {
@@ -26,6 +26,6 @@ impl Affine {
 
     /// x: [rows, inputs] to [rows, outputs].
     pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        x.matmul(self.weight.clone()) + self.bias.clone()
+        ops::affine(x, self.weight.clone(), self.bias.clone())
     }
 }

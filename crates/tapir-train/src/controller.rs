@@ -50,16 +50,15 @@ impl Controller {
     pub(crate) fn forward(&self, x: Tensor<2>, h: Tensor<2>, phi: Tensor<2>, steps: usize) -> Tensor<2> {
         let mut k = x;
         for layer in &self.layers {
-            let query = h.clone().matmul(layer.query.clone()) + layer.query_bias.clone();
+            let query = ops::affine(h.clone(), layer.query.clone(), layer.query_bias.clone());
             let keys = layer.key.forward(phi.clone());
             let (summary, score) = (layer.summary.clone(), layer.score.clone());
             let out = ops::summaries(query, summary, keys, phi.clone(), score, steps, self.memory);
             let c = layer.summary.dims()[0];
             let k_summary = out.clone().narrow(1, 0, c);
             let attention = out.narrow(1, c, self.memory);
-            let gates = k_summary.matmul(layer.gates_summary.clone())
-                + k.matmul(layer.gates_input.clone())
-                + layer.gates_bias.clone();
+            let gates = ops::affine(k, layer.gates_input.clone(), layer.gates_bias.clone())
+                + k_summary.matmul(layer.gates_summary.clone());
             k = ops::cells(gates, attention, steps, self.memory);
         }
         k

@@ -59,7 +59,7 @@ impl Processor {
             if l > 0 {
                 h = dropout.apply(h);
             }
-            let gates = h.matmul(layer.input.clone()) + layer.bias.clone();
+            let gates = ops::affine(h, layer.input.clone(), layer.bias.clone());
             h = ops::lstm(gates, layer.state.clone(), steps);
         }
         let logits = self.output.forward(dropout.apply(h.clone()));

@@ -7,6 +7,9 @@ use super::Array;
 
 /// A backend whose tensors the fused operations can read.
 pub(super) trait Host: Backend {
+    /// Are its tensors on the host already?
+    const ON_HOST: bool;
+
     fn to_host(tensor: FloatTensor<Self>) -> Array;
 
     fn from_host(array: Array, device: &Self::Device) -> FloatTensor<Self>;
@@ -14,6 +17,8 @@ pub(super) trait Host: Backend {
 
 /// It is there already: nothing is copied.
 impl Host for Flex {
+    const ON_HOST: bool = true;
+
     fn to_host(tensor: FloatTensor<Self>) -> Array {
         tensor.into()
     }
@@ -25,6 +30,8 @@ impl Host for Flex {
 
 #[cfg(feature = "gpu")]
 impl Host for burn::backend::Cube {
+    const ON_HOST: bool = false;
+
     fn to_host(tensor: FloatTensor<Self>) -> Array {
         use burn::backend::TensorMetadata;
         use burn::backend::ops::FloatTensorOps;

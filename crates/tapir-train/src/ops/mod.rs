@@ -4,6 +4,7 @@
 //! a graph entry each, and the gradient of a recurrent matrix is one product over all steps instead of a sum over steps.
 //! They run on the CPU: a GPU backend brings their inputs to the host and takes the result back.
 
+mod affine;
 mod array;
 mod attention;
 mod cells;
@@ -19,6 +20,7 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops as Node, OpsKind};
+use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
@@ -82,6 +84,7 @@ fn record<B: Host, C: CheckpointStrategy, const N: usize>(
 #[cfg_attr(not(feature = "gpu"), backend_extension(Flex, Autodiff))]
 #[cfg_attr(feature = "gpu", backend_extension(Cube, Flex, Autodiff))]
 trait Fusions: Backend {
+    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self>;
     fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self>;
     fn summaries(
         query: FloatTensor<Self>,
@@ -178,15 +181,38 @@ macro_rules! fusions {
 
 impl Fusions for Flex {
     fusions!(run::<Self, _>);
+
+    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+        run::<Self, _>(affine::Affine, [x, weight, bias])
+    }
 }
 
 #[cfg(feature = "gpu")]
 impl Fusions for burn::backend::Cube {
     fusions!(run::<Self, _>);
+
+    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::float_add(Self::float_matmul(x, weight), bias)
+    }
 }
 
 impl<B: Host, C: CheckpointStrategy> Fusions for Autodiff<B, C> {
     fusions!(record::<B, C, _>);
+
+    /// A GPU takes its products itself.
+    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+        if B::ON_HOST {
+            record::<B, C, _>(affine::Affine, [x, weight, bias])
+        } else {
+            Self::float_add(Self::float_matmul(x, weight), bias)
+        }
+    }
+}
+
+/// x W + b: x [rows, inputs], weight [inputs, outputs], bias [1, outputs] to [rows, outputs].
+pub(crate) fn affine(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
+    let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
+    Tensor::from_dispatch(<Dispatch as Fusions>::affine(x, weight, bias))
 }
 
 /// An LSTM over time-major rows: gates [steps × batch, 4H] (of the inputs, bias included), state [H, 4H] to h
