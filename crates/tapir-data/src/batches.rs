@@ -1,255 +1,196 @@
-//! Sentences as batches of ids, in an order that a seed fixes on every machine.
-//!
-//! A batch is a pure function of the sentences, the [`Plan`], the epoch and its place in it: to resume in the middle
-//! of an epoch is to ask for the rest of it.
+//! Sentences as numbers, and batches of them in an order that the seed fixes.
 
-use serde::{Deserialize, Serialize};
+use tapir::{Labels, Vocabulary};
 
-use crate::{Error, Labels, NULL, PADDING, Random, Result, Sentence, UNK, Vocabulary};
+use crate::{Error, Random, Result, Sentence};
 
-/// How sentences become batches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Plan {
-    /// The most sentences a batch has.
-    pub batch_size: usize,
-    /// Sentences share a batch when their lengths fall into the same stretch of this many; 0 for no buckets.
-    pub bucket_width: usize,
-    /// Fixes the order and the replaced words.
-    pub seed: u64,
-    /// A new order each epoch; otherwise sentences keep theirs.
-    pub shuffle: bool,
-    /// The probability of a word to be replaced by [`UNK`].
-    pub unk: f64,
-    /// The labels' delay: this many [`NULL`] words follow each sentence, and labels come this many steps later.
-    pub delay: usize,
+/// One sentence to learn from, its delay applied: NULL tokens at the end, labels shifted by as much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// Word rows of the vocabulary.
+    pub ids: Vec<u32>,
+    /// The label expected at each step; none in the first steps of a delayed model.
+    pub labels: Vec<Option<u16>>,
+    /// Is REVISE expected at a step? Empty where no policy is trained.
+    pub actions: Vec<bool>,
 }
 
-impl Default for Plan {
-    /// For training, with the authors' settings.
-    fn default() -> Self {
-        Self { batch_size: 32, bucket_width: 25, seed: 1, shuffle: true, unk: 0.02, delay: 0 }
+impl Example {
+    /// Its first steps.
+    #[must_use]
+    pub fn prefix(&self, length: usize) -> Self {
+        let steps = |count: usize| length.min(count);
+        Self {
+            ids: self.ids[..steps(self.ids.len())].to_vec(),
+            labels: self.labels[..steps(self.labels.len())].to_vec(),
+            actions: self.actions[..steps(self.actions.len())].to_vec(),
+        }
     }
 }
 
-impl Plan {
-    /// For evaluation: all sentences in their order, every word as it is.
-    pub fn in_order(batch_size: usize) -> Self {
-        Self { batch_size, bucket_width: 0, shuffle: false, unk: 0.0, ..Self::default() }
-    }
+/// Sentences to examples. `actions` has a list for each sentence, or is empty.
+pub fn examples(
+    sentences: &[&Sentence],
+    actions: &[Vec<bool>],
+    vocabulary: &Vocabulary,
+    labels: &Labels,
+    delay: usize,
+) -> Result<Vec<Example>> {
+    let example = |(i, sentence): (usize, &&Sentence)| {
+        let mut ids: Vec<u32> = sentence.words.iter().map(|word| vocabulary.id(word)).collect();
+        ids.extend(std::iter::repeat_n(Vocabulary::NULL, delay));
+        let mut expected = vec![None; delay];
+        for label in &sentence.labels {
+            let id = labels.id(label).ok_or_else(|| {
+                Error::Setting(format!("the label `{label}` is not in the label set; train again"))
+            })?;
+            expected.push(Some(id));
+        }
+        // The first d steps are WRITE, then the actions of the words follow, as their labels do.
+        let actions = actions.get(i).map_or_else(Vec::new, |actions| {
+            std::iter::repeat_n(false, delay).chain(actions.iter().copied()).collect()
+        });
+        Ok(Example { ids, labels: expected, actions })
+    };
+    sentences.iter().enumerate().filter(|(_, s)| !s.is_empty()).map(example).collect()
 }
 
-/// Some sentences as ids, padded to the longest. The matrices are row-major, `[rows, width]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// In which order the rows of a batch stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Row b · length + t: a sentence after the other, for the reviser.
+    Sentence,
+    /// Row t · sentences + b: a step after the other, for the first pass.
+    Time,
+}
+
+/// Sentences of similar lengths, padded to the longest.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// Which sentences these are.
-    pub sentences: Vec<usize>,
-    /// How many steps each has, the delay's among them.
+    /// How many sentences there are.
+    pub sentences: usize,
+    /// Words of the longest.
+    pub length: usize,
+    /// Words of each.
     pub lengths: Vec<usize>,
-    /// The steps of the longest.
-    pub width: usize,
-    /// Word ids; [`PADDING`] behind the end.
-    pub words: Vec<u32>,
-    /// Label ids; [`PADDING`] where no label is expected or training has not shown it: mask these out of the loss.
-    pub labels: Vec<u32>,
-    /// True where there is a word, false in the padding.
-    pub mask: Vec<bool>,
+    /// Rows of the vocabulary, [sentences × length].
+    pub ids: Vec<u32>,
+    /// Label and weight of each row; padding weighs nothing.
+    pub labels: Vec<[f32; 2]>,
+    /// Action (1 is REVISE) and weight of each row.
+    pub actions: Vec<[f32; 2]>,
 }
 
 impl Batch {
-    /// How many sentences there are.
-    pub fn rows(&self) -> usize {
-        self.sentences.len()
+    /// Puts examples together. A label weighs 1 / `labels`, an action 1 / `actions`: the totals of the whole batch, of
+    /// which this may be a part.
+    pub fn new(examples: &[&Example], order: Order, (labels, actions): (usize, usize)) -> Self {
+        let sentences = examples.len();
+        let lengths: Vec<usize> = examples.iter().map(|example| example.ids.len()).collect();
+        let length = lengths.iter().copied().max().unwrap_or(0);
+        let rows = sentences * length;
+        let mut batch = Self {
+            sentences,
+            length,
+            lengths,
+            ids: vec![Vocabulary::PAD; rows],
+            labels: vec![[0.0; 2]; rows],
+            actions: vec![[0.0; 2]; rows],
+        };
+        let (label_weight, action_weight) = (1.0 / labels.max(1) as f32, 1.0 / actions.max(1) as f32);
+        for (b, example) in examples.iter().enumerate() {
+            for (t, id) in example.ids.iter().enumerate() {
+                let row = match order {
+                    Order::Sentence => b * length + t,
+                    Order::Time => t * sentences + b,
+                };
+                batch.ids[row] = *id;
+                if let Some(label) = example.labels[t] {
+                    batch.labels[row] = [f32::from(label), label_weight];
+                }
+                if let Some(action) = example.actions.get(t) {
+                    batch.actions[row] = [f32::from(u8::from(*action)), action_weight];
+                }
+            }
+        }
+        batch
+    }
+
+    /// Replaces words by UNK with probability `unknown`, so that its row is trained, and words with a row of their own by
+    /// their vector with probability `untuned`.
+    pub fn replace_words(
+        &mut self,
+        unknown: f64,
+        untuned: f64,
+        vocabulary: &Vocabulary,
+        random: &mut Random,
+    ) {
+        let vector = |id: u32| {
+            let word = vocabulary.words().nth(id as usize)?;
+            Some(vocabulary.vectors()?.row(word)? + vocabulary.len() as u32)
+        };
+        // Only rows with a word in them draw a number, so that padding changes nothing.
+        let rows = self.ids.iter_mut().zip(&self.labels).filter(|(_, [_, weight])| *weight > 0.0);
+        for id in rows.map(|(id, _)| id).filter(|id| **id > Vocabulary::NULL) {
+            let draw = random.unit();
+            if draw < unknown {
+                *id = Vocabulary::UNK;
+            } else if draw < unknown + untuned {
+                *id = vector(*id).unwrap_or(*id);
+            }
+        }
     }
 }
 
-/// A place in training: the next batch. Save it, and give it to [`Batches::resume`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// The epoch, from 0.
-    pub epoch: u64,
-    /// The next batch in it, from 0.
-    pub batch: usize,
-    /// Tells whether sentences and plan are those that the position was saved with.
-    fingerprint: u64,
-}
+/// The batches of one epoch: similar lengths together, so that almost nothing is padding.
+pub struct Batches;
 
-/// Sentences as ids, ready to be handed out in batches.
-///
-/// ```
-/// use tapir_data::{Batches, Labels, Plan, Sentence, Vocabulary};
-/// let train = [Sentence::new(["play", "jazz"], ["O", "B-genre"]), Sentence::new(["stop"], ["O"])];
-/// let (words, labels) = (Vocabulary::closed(&train), Labels::of(&train));
-/// let batches = Batches::new(&train, &words, &labels, Plan { unk: 0.0, ..Plan::default() });
-/// let batch = batches.epoch(0).next().expect("one batch");
-/// assert_eq!((batch.rows(), batch.width), (2, 2));
-/// # let saved =
-/// serde_json::to_string(&batches.epoch(0).position())?; // {"epoch":0,"batch":0,"fingerprint":…}
-/// # assert_eq!(batches.resume(serde_json::from_str(&saved)?)?.count(), 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Batches {
-    plan: Plan,
-    sentences: Vec<Ids>,
-    /// The sentences of each bucket, in order.
-    buckets: Vec<Vec<usize>>,
-    fingerprint: u64,
-}
-
-/// A sentence as ids.
-#[derive(Clone, Debug)]
-struct Ids {
-    words: Vec<u32>,
-    labels: Vec<u32>,
+/// An example, and how much of it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// Which one.
+    pub example: usize,
+    /// Its first so many steps.
+    pub length: usize,
 }
 
 impl Batches {
-    /// Turns sentences into ids and sorts them into buckets.
-    pub fn new(sentences: &[Sentence], words: &Vocabulary, labels: &Labels, plan: Plan) -> Self {
-        let plan = Plan { batch_size: plan.batch_size.max(1), ..plan };
-        let sentences: Vec<Ids> = sentences
-            .iter()
-            .map(|sentence| Ids {
-                words: sentence.words.iter().map(|word| words.id(word)).collect(),
-                labels: sentence.labels.iter().map(|label| labels.id(label).unwrap_or(PADDING)).collect(),
-            })
-            .collect();
-        let bucket = |ids: &Ids| match plan.bucket_width {
-            0 => 0,
-            width => ids.words.len().saturating_sub(1) / width,
+    /// How many batches are sorted by length among themselves: enough for batches of equal lengths, few enough that the
+    /// batches of two epochs differ.
+    const POOL: usize = 50;
+
+    /// The order of an epoch, in which a sentence is cut to a random prefix with probability `prefixes`. The same seed and
+    /// epoch give the same batches.
+    pub fn epoch(
+        examples: &[Example],
+        size: usize,
+        prefixes: f64,
+        seed: u64,
+        epoch: usize,
+    ) -> Vec<Vec<Prefix>> {
+        let mut random = Random::at(seed, &[epoch as u64]);
+        let mut order: Vec<usize> = (0..examples.len()).collect();
+        random.shuffle(&mut order);
+        let mut cut = |example: usize| {
+            let Example { ids, labels, .. } = &examples[example];
+            let mut length = ids.len();
+            if prefixes > 0.0 && random.unit() < prefixes {
+                // At least one step of a delayed model has a label.
+                let least = labels.iter().take_while(|label| label.is_none()).count() + 1;
+                length = least.min(length) + random.below(length - least.min(length) + 1);
+            }
+            Prefix { example, length }
         };
-        let mut buckets = vec![Vec::new(); sentences.iter().map(bucket).max().map_or(0, |last| last + 1)];
-        for (index, ids) in sentences.iter().enumerate() {
-            buckets[bucket(ids)].push(index);
+        let mut order: Vec<Prefix> = order.into_iter().map(&mut cut).collect();
+        let mut batches = Vec::new();
+        for pool in order.chunks_mut(Self::POOL * size) {
+            pool.sort_by_key(|prefix| prefix.length); // stable: equals stay shuffled
+            batches.extend(pool.chunks(size).map(<[Prefix]>::to_vec));
         }
-        let fingerprint = fingerprint(&sentences, plan);
-        Self { plan, sentences, buckets, fingerprint }
-    }
-
-    /// How many batches an epoch has.
-    pub fn len(&self) -> usize {
-        self.buckets.iter().map(|bucket| bucket.len().div_ceil(self.plan.batch_size)).sum()
-    }
-
-    /// Is there no sentence?
-    pub fn is_empty(&self) -> bool {
-        self.sentences.is_empty()
-    }
-
-    /// How many sentences an epoch has.
-    pub fn sentences(&self) -> usize {
-        self.sentences.len()
-    }
-
-    /// All batches of an epoch.
-    pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
-        Epoch { batches: self, order: self.order(epoch), number: epoch, next: 0 }
-    }
-
-    /// The batches that are left of an epoch; an error if the position was saved with other sentences or another plan.
-    pub fn resume(&self, position: Position) -> Result<Epoch<'_>> {
-        if position.fingerprint != self.fingerprint || position.batch > self.len() {
-            let Position { epoch, batch, .. } = position;
-            let reason = format!(
-                "cannot resume at epoch {epoch}, batch {batch}: it was saved with other sentences or settings; \
-                 start again, or restore them"
-            );
-            return Err(Error::Setting(reason));
-        }
-        Ok(Epoch { next: position.batch, ..self.epoch(position.epoch) })
-    }
-
-    /// The sentences of each batch of an epoch.
-    fn order(&self, epoch: u64) -> Vec<Vec<usize>> {
-        let mut random = Random::at(self.plan.seed, &[epoch]);
-        let mut order = Vec::with_capacity(self.len());
-        for bucket in &self.buckets {
-            let mut bucket = bucket.clone();
-            if self.plan.shuffle {
-                random.shuffle(&mut bucket);
-            }
-            order.extend(bucket.chunks(self.plan.batch_size).map(<[usize]>::to_vec));
-        }
-        if self.plan.shuffle {
-            random.shuffle(&mut order);
-        }
-        order
-    }
-
-    fn batch(&self, epoch: u64, number: usize, sentences: Vec<usize>) -> Batch {
-        let delay = self.plan.delay;
-        let lengths: Vec<usize> =
-            sentences.iter().map(|sentence| self.sentences[*sentence].words.len() + delay).collect();
-        let width = lengths.iter().copied().max().unwrap_or(0);
-        let size = sentences.len() * width;
-        let (mut words, mut labels, mut mask) = (vec![PADDING; size], vec![PADDING; size], vec![false; size]);
-        let mut random = Random::at(self.plan.seed, &[epoch, number as u64 + 1]);
-        for (row, sentence) in sentences.iter().enumerate() {
-            let ids = &self.sentences[*sentence];
-            let start = row * width;
-            let end = start + ids.words.len();
-            for (place, word) in words[start..end].iter_mut().zip(&ids.words) {
-                *place = if self.plan.unk > 0.0 && random.unit() < self.plan.unk { UNK } else { *word };
-            }
-            words[end..end + delay].fill(NULL);
-            labels[start + delay..end + delay].copy_from_slice(&ids.labels);
-            mask[start..end + delay].fill(true);
-        }
-        Batch { sentences, lengths, width, words, labels, mask }
+        random.shuffle(&mut batches);
+        batches
     }
 }
-
-/// Fits what a position was saved with, and hardly anything else.
-fn fingerprint(sentences: &[Ids], plan: Plan) -> u64 {
-    let settings = [
-        plan.batch_size as u64,
-        plan.bucket_width as u64,
-        u64::from(plan.shuffle),
-        plan.unk.to_bits(),
-        plan.delay as u64,
-    ];
-    let ids = sentences.iter().flat_map(|ids| {
-        std::iter::once(ids.words.len() as u64)
-            .chain(ids.words.iter().chain(&ids.labels).map(|id| u64::from(*id)))
-    });
-    let all: Vec<u64> = settings.into_iter().chain(ids).collect();
-    Random::at(plan.seed, &all).next_u64()
-}
-
-/// The batches of an epoch that are still to come.
-#[derive(Clone, Debug)]
-pub struct Epoch<'a> {
-    batches: &'a Batches,
-    order: Vec<Vec<usize>>,
-    number: u64,
-    next: usize,
-}
-
-impl Epoch<'_> {
-    /// Where this stands: the next batch.
-    pub fn position(&self) -> Position {
-        Position { epoch: self.number, batch: self.next, fingerprint: self.batches.fingerprint }
-    }
-}
-
-impl Iterator for Epoch<'_> {
-    type Item = Batch;
-
-    fn next(&mut self) -> Option<Batch> {
-        let sentences = self.order.get(self.next)?.clone();
-        let batch = self.batches.batch(self.number, self.next, sentences);
-        self.next += 1;
-        Some(batch)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.order.len() - self.next.min(self.order.len());
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Epoch<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -257,86 +198,106 @@ mod tests {
 
     use super::*;
 
-    fn corpus(lengths: &[usize]) -> Vec<Sentence> {
-        let sentence = |length: &usize| {
-            let words: Vec<String> =
-                (0..*length).map(|word| format!("w{}", (word * 7 + length) % 50)).collect();
-            let labels = words.iter().map(|word| format!("L{}", word.len())).collect();
-            Sentence::new(words, Vec::<String>::clone(&labels))
-        };
-        lengths.iter().map(sentence).collect()
+    fn example(length: usize) -> Example {
+        Example { ids: vec![5; length], labels: vec![Some(1); length], actions: vec![true; length] }
     }
 
-    fn batches(lengths: &[usize], plan: Plan) -> Batches {
-        let corpus = corpus(lengths);
-        Batches::new(&corpus, &Vocabulary::closed(&corpus), &Labels::of(&corpus), plan)
+    #[test]
+    fn an_epoch_holds_every_sentence_once_and_little_padding() {
+        let examples: Vec<_> = (0..1000).map(|i| example(1 + i * 7 % 30)).collect();
+        let batches = Batches::epoch(&examples, 16, 0.0, 1, 0);
+        let mut seen: Vec<usize> = batches.iter().flatten().map(|prefix| prefix.example).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..1000).collect::<Vec<_>>());
+        let padded: usize = batches
+            .iter()
+            .map(|batch| {
+                let examples: Vec<_> = batch.iter().map(|prefix| &examples[prefix.example]).collect();
+                Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
+            })
+            .sum();
+        let words: usize = examples.iter().map(|e| e.ids.len()).sum();
+        assert!(padded as f64 / (words as f64) < 1.05, "{padded} rows for {words} words");
+        assert_eq!(batches, Batches::epoch(&examples, 16, 0.0, 1, 0));
+        assert_ne!(batches, Batches::epoch(&examples, 16, 0.0, 1, 1));
     }
 
     #[test]
     fn the_batches_of_a_seed_are_fixed_for_ever() {
-        let lengths: Vec<usize> = (1..=12).map(|i| i * 5).collect();
-        let batches = batches(&lengths, Plan { batch_size: 2, ..Plan::default() });
-        let order: Vec<Vec<usize>> = batches.epoch(3).map(|batch| batch.sentences).collect();
-        assert_eq!(order, [&[8, 9][..], &[6], &[2], &[1, 4], &[5, 7], &[11, 10], &[3, 0]]);
-    }
-
-    #[test]
-    fn a_delay_adds_null_words_and_moves_labels() {
-        let plan = Plan { delay: 2, ..Plan::in_order(2) };
-        let batch = batches(&[1, 3], plan).epoch(0).next().unwrap();
-        assert_eq!((batch.width, &batch.lengths[..]), (5, &[3, 5][..]));
-        assert_eq!(batch.words, [3, 2, 2, 0, 0, 4, 5, 6, 2, 2]);
-        assert_eq!(batch.labels, [0, 0, 1, 0, 0, 0, 0, 1, 2, 2]);
-        assert_eq!(batch.mask, [[true, true, true, false, false], [true; 5]].concat());
+        let examples: Vec<_> = (1..=8).map(|i| example(i * 5)).collect();
+        let order: Vec<Vec<[usize; 2]>> = Batches::epoch(&examples, 2, 0.5, 1, 3)
+            .iter()
+            .map(|batch| batch.iter().map(|prefix| [prefix.example, prefix.length]).collect())
+            .collect();
+        assert_eq!(order, [[[5, 23], [4, 25]], [[0, 1], [1, 9]], [[2, 15], [3, 20]], [[6, 35], [7, 40]]]);
     }
 
     #[test]
     fn two_in_a_hundred_words_become_unknown_in_training() {
-        let batches = batches(&[20; 1000], Plan::default());
-        let unknown = |epoch| -> Vec<u32> {
-            batches.epoch(epoch).flat_map(|batch| batch.words).filter(|word| *word == UNK).collect()
-        };
-        let (first, second) = (unknown(0).len(), unknown(1).len());
-        assert!((300..500).contains(&first) && (300..500).contains(&second), "{first} {second}");
-    }
-
-    #[test]
-    fn a_position_of_other_data_is_refused() {
-        let position = batches(&[1, 2, 3], Plan::default()).epoch(0).position();
-        let error = batches(&[1, 2, 4], Plan::default()).resume(position).err().unwrap().to_string();
-        assert!(error.contains("other sentences or settings"), "{error}");
+        let vocabulary = Vocabulary::new(["a", "b", "c"]).unwrap();
+        let long = example(20_000);
+        let mut batch = Batch::new(&[&long], Order::Sentence, (1, 1));
+        batch.replace_words(0.02, 0.0, &vocabulary, &mut Random::new(1));
+        let unknown = batch.ids.iter().filter(|id| **id == Vocabulary::UNK).count();
+        assert!((300..500).contains(&unknown), "{unknown}");
     }
 
     proptest! {
         #[test]
-        fn an_epoch_holds_every_sentence_once_and_resumes_anywhere(
+        fn every_sentence_is_in_one_batch_of_an_epoch(
             lengths in prop::collection::vec(1usize..90, 0..60),
-            batch_size in 1usize..9,
-            bucket_width in 0usize..30,
+            size in 1usize..9,
+            prefixes in 0.0..=1.0,
             seed: u64,
-            epoch in 0u64..5,
-            cut: prop::sample::Index,
+            epoch in 0usize..5,
         ) {
-            let plan = Plan { batch_size, bucket_width, seed, ..Plan::default() };
-            let batches = batches(&lengths, plan);
-            let all: Vec<Batch> = batches.epoch(epoch).collect();
-            prop_assert_eq!(all.len(), batches.len());
-            let mut seen: Vec<usize> = all.iter().flat_map(|batch| batch.sentences.clone()).collect();
+            let examples: Vec<_> = lengths.iter().map(|length| example(*length)).collect();
+            let batches = Batches::epoch(&examples, size, prefixes, seed, epoch);
+            prop_assert!(batches.iter().all(|batch| (1..=size).contains(&batch.len())));
+            let mut seen: Vec<usize> = batches.iter().flatten().map(|prefix| prefix.example).collect();
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>());
-            for batch in &all {
-                let buckets = batch.lengths.iter().map(|length| (length - 1).checked_div(bucket_width));
-                prop_assert_eq!(buckets.collect::<std::collections::HashSet<_>>().len(), 1);
-                let expected: usize = batch.lengths.iter().sum();
-                prop_assert_eq!(batch.mask.iter().filter(|is_word| **is_word).count(), expected);
-                prop_assert_eq!(batch.words.iter().filter(|word| **word != PADDING).count(), expected);
+            for prefix in batches.iter().flatten() {
+                prop_assert!((1..=lengths[prefix.example]).contains(&prefix.length));
             }
-            let cut = cut.index(all.len() + 1);
-            let mut running = batches.epoch(epoch);
-            running.by_ref().take(cut).for_each(drop);
-            let saved = serde_json::to_string(&running.position()).unwrap();
-            let rest: Vec<Batch> = batches.resume(serde_json::from_str(&saved).unwrap()).unwrap().collect();
-            prop_assert_eq!(&rest[..], &all[cut..]);
+            prop_assert_eq!(&batches, &Batches::epoch(&examples, size, prefixes, seed, epoch));
         }
+    }
+
+    #[test]
+    fn some_sentences_are_cut_to_prefixes() {
+        let examples: Vec<_> = (0..1000).map(|_| example(10)).collect();
+        let lengths: Vec<usize> =
+            Batches::epoch(&examples, 16, 0.5, 1, 0).iter().flatten().map(|prefix| prefix.length).collect();
+        let cut = lengths.iter().filter(|length| **length < 10).count();
+        assert!((400..500).contains(&cut), "{cut} of 1000 were cut");
+        assert!(lengths.contains(&1) && lengths.iter().all(|length| (1..=10).contains(length)));
+    }
+
+    #[test]
+    fn a_delay_shifts_labels_and_actions() {
+        let sentence = Sentence::new(["a", "b"], ["X", "Y"]);
+        let vocabulary = Vocabulary::new(["a", "b"]).unwrap();
+        let labels = Labels::new(["X", "Y"]).unwrap();
+        let made = examples(&[&sentence], &[vec![false, true]], &vocabulary, &labels, 2).unwrap();
+        assert_eq!(made[0].ids, [3, 4, 2, 2]);
+        assert_eq!(made[0].labels, [None, None, Some(0), Some(1)]);
+        assert_eq!(made[0].actions, [false, false, false, true]);
+        let batch = Batch::new(&[&made[0]], Order::Time, (2, 4));
+        let text = |pair: [f32; 2]| format!("{pair:?}");
+        assert_eq!(text(batch.labels[1]), "[0.0, 0.0]");
+        assert_eq!(text(batch.labels[3]), "[1.0, 0.5]");
+        assert_eq!(text(batch.actions[0]), "[0.0, 0.25]");
+    }
+
+    #[test]
+    fn padding_weighs_nothing() {
+        let (long, short) = (example(3), example(1));
+        let batch = Batch::new(&[&long, &short], Order::Sentence, (4, 4));
+        let total: f32 = batch.labels.iter().map(|[_, weight]| weight).sum();
+        assert!((total - 1.0).abs() < 1e-6);
+        assert_eq!(batch.ids[4..], [0, 0]);
+        let time = Batch::new(&[&long, &short], Order::Time, (4, 4));
+        assert_eq!(time.ids, [5, 5, 5, 0, 5, 0]);
     }
 }

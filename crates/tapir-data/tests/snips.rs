@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test should stop at the first surprise")]
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use tapir::WordVectors;
-use tapir_data::{Batches, Labels, Plan, Scheme, Stats, Task, UNK, Vocabulary};
+use tapir::{Labels, Vocabulary, WordVectors};
+use tapir_data::{Scheme, Stats, Task, Text, examples};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -28,11 +28,12 @@ fn snips_counts_as_in_the_paper() {
     let covered = stats.health.vocabulary_with_vector.unwrap() as f64 / stats.vocabulary as f64;
     assert!((0.85..0.87).contains(&covered), "{covered}");
 
-    let open = Vocabulary::open(Arc::new(vectors));
-    let labels = Labels::of(&corpus.train);
-    assert_eq!(labels.len(), 73);
-    let batches = Batches::new(&corpus.test, &open, &labels, Plan::in_order(64));
-    let words: Vec<u32> = batches.epoch(0).flat_map(|batch| batch.words).filter(|word| *word > 0).collect();
+    let vocabulary = Vocabulary::new::<&str>([]).unwrap().with_vectors(Arc::new(vectors));
+    let names: BTreeSet<&str> = corpus.train.iter().flat_map(|s| &s.labels).map(Text::as_str).collect();
+    let labels = Labels::new(names).unwrap();
+    let test: Vec<_> = corpus.test.iter().collect();
+    let examples = examples(&test, &[], &vocabulary, &labels, 0).unwrap();
+    let words: Vec<u32> = examples.into_iter().flat_map(|example| example.ids).collect();
     assert_eq!(words.len(), 6_354);
-    assert!(words.iter().filter(|word| **word == UNK).count() < 200);
+    assert!(words.iter().filter(|word| **word == Vocabulary::UNK).count() < 200);
 }

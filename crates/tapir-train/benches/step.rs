@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use burn::tensor::{Device, Distribution, Tensor};
 use tapir::{Config, Vocabulary};
-use tapir_train::{AdamW, Example, Noise, Objective, Shards, Weights};
+use tapir_data::Example;
+use tapir_train::{AdamW, Noise, Objective, Shards, Weights};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

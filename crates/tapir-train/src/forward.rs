@@ -2,11 +2,12 @@
 
 use burn::tensor::Device;
 use tapir::Parts;
+use tapir_data::Batch;
 
 use crate::input::Words;
 use crate::shard::forward;
 use crate::weights::values;
-use crate::{Batch, Dropout, Objective, Result, Weights};
+use crate::{Dropout, Objective, Result, Weights};
 
 /// Logits `[rows, labels]` and policy logits `[rows]` of a batch under a model's weights, without dropout.
 pub fn logits(parts: &Parts, objective: Objective, batch: &Batch) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
@@ -27,10 +28,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use tapir::{Config, Labels, TensorWriter, Vocabulary};
+    use tapir_data::{Example, Order};
 
     use super::*;
     use crate::shard::gradients;
-    use crate::{Example, Order};
 
     fn config(json: &str) -> Config {
         Config::from_json(&format!(r#"{{"version": 1, "embedding_dim": 6, {json}}}"#), "test").unwrap()

@@ -7,7 +7,6 @@
 mod actions;
 mod adamw;
 mod affine;
-mod batches;
 mod checkpoint;
 mod compute;
 mod controller;
@@ -34,11 +33,10 @@ mod weights;
 
 pub use actions::{ActionStats, derive_actions};
 pub use adamw::AdamW;
-pub use batches::{Batch, Batches, Example, Order, Prefix, examples};
 pub use compute::Compute;
 pub use dropout::Dropout;
 pub use error::{Error, Result};
-pub use evaluate::{Evaluation, evaluate, label_whole};
+pub use evaluate::{Evaluation, evaluate};
 pub use preset::{Generator, Optimisation, Preset, WordTable};
 pub use schedule::Schedule;
 pub use shard::{Gradients, Noise, Objective, Shards};

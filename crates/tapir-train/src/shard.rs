@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Tensor};
 use tapir::{Config, Vocabulary};
-use tapir_data::Random;
+use tapir_data::{Batch, Example, Order, Random};
 
 use crate::controller::Controller;
 use crate::input::Words;
@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::processor::Processor;
 use crate::reviser::{Reviser, Sentences};
 use crate::weights::{into_values, tensor};
-use crate::{Batch, Dropout, Error, Example, Order, Result, Weights};
+use crate::{Dropout, Error, Result, Weights};
 
 /// What a stage minimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tapir::{Bytes, Config, Labels, Parts, TensorWriter, Vocabulary, WordVectors};
+use tapir_data::{Batches, Example, Prefix};
 
 use crate::checkpoint::{self, Position};
 use crate::shard::Noise;
-use crate::{
-    AdamW, Batches, Compute, Error, Evaluation, Example, Objective, Optimisation, Prefix, Result, Shards,
-    Weights, metrics,
-};
+use crate::{AdamW, Compute, Error, Evaluation, Objective, Optimisation, Result, Shards, Weights, metrics};
 
 /// The stages, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

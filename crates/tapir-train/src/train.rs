@@ -9,11 +9,11 @@ use std::time::Duration;
 use burn::tensor::Device;
 use serde::Serialize;
 use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary, WordVectors};
-use tapir_data::{Corpus, Sentence, Task, Text};
+use tapir_data::{Corpus, Sentence, Task, Text, examples};
 
 use crate::{
     ActionStats, Compute, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result,
-    Stage, StageName, Weights, WordTable, actions, checkpoint, derive_actions, evaluate, examples,
+    Stage, StageName, Weights, WordTable, actions, checkpoint, derive_actions, evaluate,
 };
 
 /// Where things are, and what to do of it.

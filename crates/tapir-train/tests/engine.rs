@@ -8,7 +8,8 @@ use std::sync::Arc;
 use safetensors::SafeTensors;
 use serde::Deserialize;
 use tapir::{Bytes, Config, ImportOptions, Labels, Mode, Model, Parts, Session, Vocabulary, WordVectors};
-use tapir_train::{Batch, Example, Objective, forward::logits};
+use tapir_data::{Batch, Example};
+use tapir_train::{Objective, forward::logits};
 
 const TOLERANCE: f32 = 1e-4;
 
