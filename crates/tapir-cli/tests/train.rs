@@ -186,18 +186,22 @@ fn a_full_disk_ends_the_run_cleanly_and_the_next_one_goes_on() {
     assert_eq!(epochs(&folder.path().join("whole")), epochs(&folder.path().join("full")));
 }
 
+/// The trials of a search, those of earlier calls included.
+fn tune(folder: &Path, trials: &str, epochs: &str) -> Vec<serde_json::Value> {
+    let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
+    command.current_dir(folder);
+    command.args(["tune", "tiny.toml", "--data", "data", "--out", "tuned", "--json"]);
+    // The paper's sizes are too large for a test; its other dimensions are searched.
+    command.args(["--trials", trials, "--epochs", epochs]);
+    command.args(["--only", "clip", "--only", "memory", "--only", "batch"]);
+    let output = command.assert().success().get_output().stdout.clone();
+    serde_json::from_slice(&output).unwrap()
+}
+
 #[test]
 fn tuning_searches_and_goes_on_where_it_was_stopped() {
     let folder = prepare();
-    let tune = |trials: &str| {
-        let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
-        command.current_dir(folder.path());
-        command.args(["tune", "tiny.toml", "--data", "data", "--out", "tuned", "--epochs", "1", "--json"]);
-        // The paper's sizes are too large for a test; its other dimensions are searched.
-        command.args(["--trials", trials, "--only", "clip", "--only", "memory", "--only", "batch"]);
-        let output = command.assert().success().get_output().stdout.clone();
-        serde_json::from_slice::<Vec<serde_json::Value>>(&output).unwrap()
-    };
+    let tune = |trials: &str| tune(folder.path(), trials, "1");
     let first = tune("2");
     assert_eq!(first.len(), 4, "two trials of the reviser, two of the first pass: {first:?}");
     let second = tune("3");
@@ -209,4 +213,27 @@ fn tuning_searches_and_goes_on_where_it_was_stopped() {
     let mut train = Command::cargo_bin("tapir").unwrap();
     train.current_dir(folder.path()).args(["train", "tuned/best.toml", "--data", "data", "--out", "best"]);
     assert!(train.stderr(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
+}
+
+#[test]
+fn tuning_gives_up_a_trial_that_is_worse_than_most() {
+    let folder = prepare();
+    tune(folder.path(), "4", "3");
+    // The four trials are made out to have been better than anything can be, so that the fifth is worse.
+    let journal = folder.path().join("tuned/reviser.trials.jsonl");
+    let mut better = String::new();
+    for line in std::fs::read_to_string(&journal).unwrap().lines() {
+        let mut trial: serde_json::Value = serde_json::from_str(line).unwrap();
+        for value in trial["intermediate_values"].as_array_mut().unwrap() {
+            value[1] = 101.0.into();
+        }
+        _ = writeln!(better, "{trial}");
+    }
+    std::fs::write(&journal, better).unwrap();
+    let trials = tune(folder.path(), "5", "3");
+    let (fourth, fifth) = (&trials[3], &trials[4]);
+    assert_eq!((&fourth["stage"], &fourth["number"]), (&"reviser".into(), &4.into()));
+    assert!(fourth["score"].is_f64() && fourth["epochs"] == 3, "{fourth}");
+    // Two epochs are waited for.
+    assert!(fifth["score"].is_null() && fifth["epochs"] == 2, "{fifth}");
 }

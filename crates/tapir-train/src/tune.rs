@@ -111,12 +111,12 @@ pub fn tune(
         let search =
             Search { stage, space, open, options, settings: settings.clone(), reviser: reviser.take() };
         let found = search.run(tell)?;
-        let score = |trial: &Trial| trial.score.unwrap_or(f64::NEG_INFINITY);
-        let best = found.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
-        if let Some(best) = best {
-            settings.extend_from_slice(&best.settings);
-            reviser = Some(search.folder(best.number));
-        }
+        let scored = found.iter().filter_map(|trial| Some((trial, trial.score?)));
+        let Some((best, _)) = scored.max_by(|(_, a), (_, b)| a.total_cmp(b)) else {
+            return Err(Error::invalid(stage.name(), "no trial came to its end; more trials may help"));
+        };
+        settings.extend_from_slice(&best.settings);
+        reviser = Some(search.folder(best.number));
         trials.extend(found);
     }
     let path = options.run.out.join("best.toml");
@@ -147,8 +147,9 @@ impl Search<'_> {
         let pruner = MedianPruner::new(Direction::Maximize).n_warmup_steps(2).n_min_trials(4);
         let mut study: Study<f64> = Study::builder().maximize().pruner(pruner).storage(storage).build();
         let base = (self.open)(&self.settings)?;
-        while study.n_trials() < self.options.trials {
-            let number = study.n_trials() as u64 + 1;
+        // `n_trials` would count only those that were not pruned.
+        while study.trials().len() < self.options.trials {
+            let number = study.trials().len() as u64 + 1;
             let sampler = TpeSampler::builder().seed(base.seed.wrapping_add(number)).build();
             study.set_sampler(sampler.map_err(broken)?);
             let mut trial = study.ask();
