@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use tapir_train::{Compute, Event, Preset, Progress, Report, Run, RunOptions, StageName, train};
 
+use crate::measure::commit;
+
 /// Train a model: action generator, actions, reviser, first pass and controller
 ///
 /// Does every stage that is missing, says which it skips, and can be stopped at any moment: the next call goes on from
@@ -149,12 +151,6 @@ impl Train {
 pub(crate) fn epochs(epochs: usize) -> Vec<String> {
     let stages = ["generator.training", "reviser_training", "first_pass_training"];
     stages.iter().map(|stage| format!("{stage}.epochs={epochs}")).collect()
-}
-
-/// The commit of the working directory, where there is one.
-fn commit() -> Option<String> {
-    let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Two lines that are written over on a terminal; elsewhere a line an epoch, and one now and then within it.

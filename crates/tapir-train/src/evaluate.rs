@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tapir::{FinalPass, Labels, Mode, Model, Scheme, spans};
-use tapir_data::{Score, Sentence};
+use tapir::{FinalPass, Labels, Mode, Model, Scheme};
+use tapir_data::{Score, Sentence, Text};
+use tapir_eval::Scores;
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// How well, and how often revised.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +23,7 @@ pub fn evaluate(model: &Model, mode: Mode, sentences: &[Sentence], score: Score)
     let run = |sentence: &Sentence| -> Result<(Vec<u16>, usize)> {
         if mode == Mode::Restart {
             // Every revision reads the whole prefix, so that only the last one leaves a trace.
-            return Ok((label_whole(model, sentence)?, 0));
+            return Ok((model.revise_whole(sentence.words.iter().map(Text::as_str))?, 0));
         }
         let mut session = model.session().mode(mode)?.final_pass(FinalPass::Policy);
         let mut revised = 0;
@@ -42,39 +43,15 @@ pub fn evaluate(model: &Model, mode: Mode, sentences: &[Sentence], score: Score)
     })
 }
 
-/// The reviser on a whole sentence: what a restart-incremental session has after its last word.
-pub fn label_whole(model: &Model, sentence: &Sentence) -> Result<Vec<u16>> {
-    let limit = model.config().max_length;
-    if sentence.len() + model.config().delay > limit {
-        return Err(Error::invalid(
-            "corpus",
-            format!("a sentence of {} words, but the model takes {limit}", sentence.len()),
-        ));
-    }
-    Ok(model.revise_whole(sentence.words.iter().map(tapir_data::Text::as_str))?)
-}
-
 /// F1 as seqeval computes it, or accuracy; 0 to 1.
 fn score_of(outputs: &[&[u16]], labels: &Labels, sentences: &[Sentence], score: Score) -> f64 {
-    let ratio = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    let (mut right, mut gold, mut given) = (0, 0, 0);
-    for (output, sentence) in outputs.iter().zip(sentences) {
-        let names: Vec<&str> = output.iter().map(|id| &**labels.get(*id)).collect();
-        match score {
-            Score::Accuracy => {
-                right += names.iter().zip(&sentence.labels).filter(|(a, b)| **a == b.as_str()).count();
-                gold += sentence.len();
-                given += sentence.len();
-            }
-            Score::F1 => {
-                let expected = spans(&sentence.labels, Scheme::Iob);
-                let found = spans(&names, Scheme::Iob);
-                right += found.iter().filter(|span| expected.contains(span)).count();
-                gold += expected.len();
-                given += found.len();
-            }
-        }
+    let found: Vec<Vec<&str>> =
+        outputs.iter().map(|ids| ids.iter().map(|id| &**labels.get(*id)).collect()).collect();
+    let gold: Vec<Vec<&str>> =
+        sentences.iter().map(|s| s.labels.iter().map(Text::as_str).collect()).collect();
+    let scores = Scores::of(gold.iter().zip(&found), Scheme::Iob);
+    match score {
+        Score::Accuracy => scores.accuracy,
+        Score::F1 => scores.micro.f1,
     }
-    let (precision, recall) = (ratio(right, given), ratio(right, gold));
-    if precision + recall == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) }
 }
