@@ -63,6 +63,27 @@ impl Array {
         product(self.plain(), other.plain(), Some(row))
     }
 
+    /// aᵀ itself. [`times_transposed`](Self::times_transposed) turns its matrix at every call: turn it once where a
+    /// recurrence takes the product at every step.
+    pub(crate) fn transpose(&self) -> Self {
+        const BLOCK: usize = 16;
+        let (data, rows, cols) = (self.data(), self.rows, self.cols);
+        let mut out = vec![0.0; rows * cols];
+        for top in (0..rows).step_by(BLOCK) {
+            for left in (0..cols).step_by(BLOCK) {
+                for j in left..(left + BLOCK).min(cols) {
+                    let (from, to) = (top * cols + j, j * rows + top);
+                    let column = data[from..].iter().step_by(cols);
+                    out[to..to + BLOCK.min(rows - top)]
+                        .iter_mut()
+                        .zip(column)
+                        .for_each(|(out, value)| *out = *value);
+                }
+            }
+        }
+        Self::new(out, cols, rows)
+    }
+
     /// a bᵀ
     pub(crate) fn times_transposed(&self, other: &Self) -> Self {
         product(self.plain(), other.transposed(), None)
@@ -163,6 +184,7 @@ mod tests {
                     assert_eq!(at(&a.times_plus(&b, &row), i, j), plain + row[j]);
                     let right = sum(&|l| at(&a, i, l) * at(&b_t, j, l));
                     assert_eq!(at(&a.times_transposed(&b_t), i, j), right);
+                    assert_eq!(at(&a.times(&b_t.transpose()), i, j), right);
                     let left = sum(&|l| at(&a_t, l, i) * at(&b, l, j));
                     assert_eq!(at(&a_t.transposed_times(&b), i, j), left);
                 }

@@ -51,6 +51,7 @@ impl Function<2> for Lstm {
         let Saved { state, gates, cells, h } = saved;
         let n = state.rows();
         let batch = grad.rows() / self.steps;
+        let state = state.transpose();
         let mut d_gates = gates;
         let mut d_cell = vec![0.0; batch * n];
         let mut d_h = vec![0.0; batch * n];
@@ -62,8 +63,7 @@ impl Function<2> for Lstm {
             let before = if t > 0 { &cells[(t - 1) * batch * n..t * batch * n] } else { &zeros };
             cell_gradient(now, before, &cells[rows], &d_h, &mut d_cell, n);
             if t > 0 {
-                let product = Array::new(now.to_vec(), batch, 4 * n).times_transposed(&state);
-                d_h.copy_from_slice(product.data());
+                d_h.copy_from_slice(Array::new(now.to_vec(), batch, 4 * n).times(&state).data());
             }
         }
         // One product over all steps: Σ_t h_{t-1}ᵀ δ_t.

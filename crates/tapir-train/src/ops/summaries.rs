@@ -73,6 +73,7 @@ impl Function<5> for Summaries {
         let (n, slots) = (state.rows(), self.memory);
         let batch = grad.rows() / self.steps;
         let width = n + slots;
+        let state = state.transpose();
         let rows = self.steps * batch;
         let (mut d_query, mut d_keys, mut d_phi) =
             (vec![0.0; rows * n], vec![0.0; rows * n], vec![0.0; rows * n]);
@@ -111,7 +112,7 @@ impl Function<5> for Summaries {
             }
             if t > 1 {
                 let now = d_query[t * batch * n..(t + 1) * batch * n].to_vec();
-                carried.copy_from_slice(Array::new(now, batch, n).times_transposed(&state).data());
+                carried.copy_from_slice(Array::new(now, batch, n).times(&state).data());
             }
         }
         // Σ_t k̃_{t-1}ᵀ δq_t, k̃ of the first step being zero.
