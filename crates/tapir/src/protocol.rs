@@ -60,6 +60,42 @@ pub enum Operation {
     Threshold(f32),
 }
 
+impl Operation {
+    /// Gives the session what it is asked for, without computing it: see
+    /// [`batch`](crate::batch). An error changes nothing.
+    pub fn begin(&self, session: &mut Session) -> Result<()> {
+        match self {
+            Self::Push(word) => session.begin_push(word),
+            Self::Update(words) => session.begin_update(words),
+            Self::Revoke(words) => session.begin_revoke(*words),
+            Self::Finish => session.begin_finish(),
+            Self::Reset | Self::Close => {
+                session.reset();
+                Ok(())
+            }
+            Self::Threshold(threshold) => {
+                session.set_threshold(*threshold);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is answered when everything is computed.
+    pub fn respond(&self, session: &mut Session) -> Response {
+        let mut response = Response::default();
+        if !matches!(self, Self::Reset | Self::Close | Self::Threshold(_)) {
+            if *self == Self::Finish {
+                // Asked for before the update, after which the session may forget old rows.
+                response.first = Some(session.first());
+                response.labels = Some(session.labels());
+                response.spans = Some(session.spans());
+            }
+            response.update = Some(session.answer());
+        }
+        response
+    }
+}
+
 impl Request {
     /// Reads a message.
     ///
@@ -101,6 +137,9 @@ impl Request {
         .into_iter()
         .flatten();
         match (given.next(), given.next()) {
+            (Some(Operation::Threshold(threshold)), None) if !(0.0..=1.0).contains(&threshold) => {
+                Err(Error::invalid("`threshold`", format!("is {threshold}, expected 0 to 1")))
+            }
             (Some(operation), None) => Ok(operation),
             _ => Err(Error::invalid(
                 "the message",
@@ -127,7 +166,11 @@ pub struct Response {
     /// What changed.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,
-    /// After `finish`: every word's label.
+    /// After `finish`: the word, from 0, at which `labels` begin. It is 0 unless the session was so long
+    /// that it has forgotten its first words; whoever replays the edits has their labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<usize>,
+    /// After `finish`: the labels of all words from `first` on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<Label>>,
     /// After `finish`: the labelled stretches.
@@ -203,20 +246,9 @@ impl Streams {
             return Err(Error::invalid("a new session", reason));
         }
         let session = self.sessions.entry(name).or_insert_with(|| (self.start)());
-        match operation {
-            Operation::Push(word) => response.update = Some(session.push(&word)?),
-            Operation::Update(words) => response.update = Some(session.update(words)?),
-            Operation::Revoke(words) => response.update = Some(session.revoke(words)?),
-            Operation::Threshold(threshold) => session.set_threshold(threshold),
-            Operation::Finish => {
-                let end = session.finish()?;
-                response.update = Some(end.update);
-                response.labels = Some(end.labels);
-                response.spans = Some(session.spans());
-            }
-            Operation::Reset => session.reset(),
-            Operation::Close => {}
-        }
+        operation.begin(session)?;
+        session.complete();
+        *response = Response { session: response.session.take(), ..operation.respond(session) };
         Ok(())
     }
 }
@@ -255,6 +287,7 @@ mod tests {
         assert!(error(r#"{"push": "x", "revoke": 1}"#).contains("expected one"));
         assert!(error(r#"{"push": ""}"#).contains("empty word"));
         assert!(error(r#"{"revoke": 1}"#).contains("cannot be taken back"));
+        assert!(error(r#"{"threshold": 3}"#).contains("is 3, expected 0 to 1"));
         assert_eq!(error(r#"{"push": "x", "session": "a"}"#), "");
         assert!(error(r#"{"push": "x", "session": "b"}"#).contains("close one first"));
         assert_eq!(error(r#"{"close": true, "session": "a"}"#), "");

@@ -44,7 +44,10 @@ pub enum FinalPass {
 /// What [`Session::finish`] gives: the labels, and what changed at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finish {
-    /// The final label of every word that the session still holds.
+    /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window and
+    /// undo, and has forgotten its first words. Replaying all updates gives their labels, too.
+    pub first: usize,
+    /// The final labels of all words from `first` on.
     pub labels: Vec<Label>,
     /// The last edits, so that replaying all updates still gives the labels.
     pub update: Update,
@@ -369,8 +372,10 @@ impl Session {
     /// Afterwards only [`reset`](Self::reset) and questions are possible.
     pub fn finish(&mut self) -> Result<Finish> {
         self.begin_finish()?;
-        let update = self.run();
-        Ok(Finish { labels: self.labels(), update })
+        self.complete();
+        // Before the answer, after which old rows may be forgotten.
+        let (first, labels) = (self.first(), self.labels());
+        Ok(Finish { first, labels, update: self.answer() })
     }
 
     /// Ends the utterance without computing what is left: [`batch::read`](crate::batch::read) and
@@ -583,7 +588,7 @@ impl Session {
         self.answer()
     }
 
-    fn complete(&mut self) {
+    pub(crate) fn complete(&mut self) {
         while let Some(work) = self.work() {
             with_scratch(|scratch| match work {
                 Work::Word => read_with(&mut [self], scratch),
