@@ -1,42 +1,40 @@
-//! Who is served: bearer tokens, origins of web pages, requests a second.
+//! Who is served: bearer tokens, hosts, origins of web pages, requests per second.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::{ConnectInfo, Request, State as Shared};
+use axum::Extension;
+use axum::extract::{Request, State as Shared};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
+use crate::clients::Peer;
 use crate::error::Refusal;
 use crate::state::State;
-use crate::tag;
+use crate::{Settings, tag};
 
 /// The protocol of our streams. A browser can send no header with a WebSocket, so that it gives its token as a second
 /// protocol, `bearer.TOKEN`.
 pub(crate) const PROTOCOL: &str = "tapir.v1";
 
-/// Lets a request pass, or refuses it: the rate of its client, and the origin of its page.
+/// Lets a request pass, or refuses it: the rate of its client, its host, and the origin of its page.
 pub(crate) async fn client(
     Shared(state): Shared<Arc<State>>,
-    ConnectInfo(client): ConnectInfo<SocketAddr>,
+    Extension(peer): Extension<Peer>,
     request: Request,
     next: Next,
 ) -> Response {
-    let allowed = state.count_request(client.ip());
-    let allowed = allowed
-        .and_then(|()| check_origin(&request, &state.settings.origins))
-        .and_then(|()| check_length(request.headers(), state.settings.limits.body_bytes));
-    // A body that is announced and never sent must not be waited for. Streams have answered by then.
-    let patience = Duration::from_secs(state.settings.limits.idle_seconds);
-    let answered = tokio::time::timeout(patience, pass(allowed, &state, request, next)).await;
-    answered.unwrap_or_else(|_| {
-        let reason = format!("the request was not complete after {} seconds", patience.as_secs());
-        Refusal::new(StatusCode::REQUEST_TIMEOUT, reason).into_response()
-    })
+    let settings = &state.settings;
+    let allowed = peer
+        .client
+        .count_request()
+        .and_then(|()| check_host(&request, settings))
+        .and_then(|()| check_origin(&request, &settings.origins))
+        .and_then(|()| check_length(request.headers(), settings.limits.body_bytes));
+    pass(allowed, &state, request, next).await
 }
 
 /// Lets a request pass, or refuses it: its token.
@@ -93,6 +91,30 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The host that the client believes to speak to.
+fn host(request: &Request) -> Option<&str> {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    // The address of a request may be absolute.
+    request.uri().authority().map(Authority::as_str).or(host)
+}
+
+/// A page of a name that was made to point here (DNS rebinding) counts as a page of ours for a
+/// browser, so that only known names are served. Numbers cannot be made to point elsewhere, and
+/// whoever needs a token has none.
+fn check_host(request: &Request, settings: &Settings) -> Result<(), Refusal> {
+    let Some(host) = host(request).filter(|_| settings.tokens.is_empty()) else { return Ok(()) };
+    let refuse = || {
+        let reason = "this server is not known by that name; the setting `hosts` allows it";
+        Err(Refusal::new(StatusCode::FORBIDDEN, reason))
+    };
+    let Ok(authority) = host.parse::<Authority>() else { return refuse() };
+    let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
+    let number = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+    let local = name == "localhost" || name.ends_with(".localhost");
+    let known = |known: &String| known == "*" || known.eq_ignore_ascii_case(&name);
+    if number || local || settings.hosts.iter().any(known) { Ok(()) } else { refuse() }
+}
+
 /// A web page of another host may use the server only if its origin is allowed.
 fn check_origin(request: &Request, allowed: &[String]) -> Result<(), Refusal> {
     let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
@@ -101,10 +123,7 @@ fn check_origin(request: &Request, allowed: &[String]) -> Result<(), Refusal> {
         Err(Refusal::new(StatusCode::FORBIDDEN, reason))
     };
     let Ok(origin) = origin.to_str() else { return refuse() };
-    // HTTP/2 has no such header: there the host is part of the address.
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or(request.uri().authority().map(Authority::as_str));
-    let own = origin.split_once("://").is_some_and(|(_, at)| Some(at) == host);
+    let own = origin.split_once("://").is_some_and(|(_, at)| Some(at) == host(request));
     if own || allowed.iter().any(|allowed| allowed == "*" || allowed == origin) { Ok(()) } else { refuse() }
 }
 
@@ -148,5 +167,39 @@ mod tests {
         assert!(check_origin(&other, &["https://evil.example".into()]).is_ok());
         assert!(check_origin(&other, &["*".into()]).is_ok());
         assert!(check_origin(&request("/", &[]), &[]).is_ok());
+    }
+
+    #[test]
+    fn names_that_are_not_known_are_refused_unless_there_are_tokens() {
+        let open = Settings { hosts: vec!["tapir.example".into()], ..Settings::default() };
+        let asked = |settings: &Settings, uri: &str, host: Option<&str>| {
+            let mut request = Request::builder().uri(uri);
+            if let Some(host) = host {
+                request = request.header("host", host);
+            }
+            check_host(&request.body(axum::body::Body::empty()).unwrap(), settings).is_ok()
+        };
+        for known in [
+            "localhost:8642",
+            "LOCALHOST",
+            "a.localhost",
+            "127.0.0.1:80",
+            "[::1]:8642",
+            "192.0.2.7",
+            "Tapir.Example:443",
+            "tapir.example.",
+        ] {
+            assert!(asked(&open, "/", Some(known)), "{known}");
+        }
+        for unknown in ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "x", "", "a b"] {
+            assert!(!asked(&open, "/", Some(unknown)), "{unknown}");
+        }
+        // An absolute address counts, whatever the header says; no browser sends neither.
+        assert!(!asked(&open, "http://evil.example/", Some("localhost")));
+        assert!(asked(&open, "/", None));
+        let with_token = Settings { tokens: vec!["0123456789abcdef".into()], ..Settings::default() };
+        assert!(asked(&with_token, "/", Some("evil.example")));
+        let any = Settings { hosts: vec!["*".into()], ..Settings::default() };
+        assert!(asked(&any, "/", Some("evil.example")));
     }
 }

@@ -37,6 +37,16 @@ pub enum Error {
         /// What is wrong with them.
         cause: std::io::Error,
     },
+    /// A model worker could not be started.
+    #[error("cannot start model worker {index} of {count}: {cause}; set fewer `workers`")]
+    Worker {
+        /// Which one, from 0.
+        index: usize,
+        /// How many were asked for.
+        count: usize,
+        /// What the operating system said.
+        cause: std::io::Error,
+    },
     /// A load generator could not do its work.
     #[error("{0}")]
     Load(String),
@@ -63,13 +73,13 @@ pub(crate) enum Guarded {
     /// A bearer token is needed
     #[response(status = 401)]
     Unauthorized(#[to_schema] ErrorBody),
-    /// The page's origin is not allowed
+    /// The host, or the page's origin, is not allowed
     #[response(status = 403)]
     Forbidden(#[to_schema] ErrorBody),
     /// The request did not arrive in time
     #[response(status = 408)]
     Late(#[to_schema] ErrorBody),
-    /// Too many requests a second
+    /// Too many requests per second, or too many sessions
     #[response(status = 429)]
     TooMany(#[to_schema] ErrorBody),
 }

@@ -1,7 +1,7 @@
 //! A server of tapir's streams: thousands of them over one port.
 //!
 //! WebSocket for streams, HTTP for whole texts, metrics, health, and a page to watch a stream. The messages are those of
-//! [`tapir::protocol`]. Model workers, one a core, take the words of all streams and run them in batches; see `worker.rs`.
+//! [`tapir::protocol`]. Model workers, one per core, take the words of all streams and run them in batches; see `worker.rs`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), tapir_serve::Error> {
@@ -14,7 +14,12 @@
 
 mod access;
 mod admin;
+mod body;
+mod clients;
+mod connection;
 mod error;
+mod fair;
+mod faults;
 mod health;
 pub mod load;
 mod metrics;

@@ -1,16 +1,12 @@
 //! What all requests share.
 
-use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::StatusCode;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clients::{Client, Clients, Permit};
 use crate::error::Refusal;
 use crate::metrics::Metrics;
 use crate::models::Models;
@@ -22,80 +18,48 @@ pub(crate) struct State {
     pub(crate) models: Models,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) workers: Workers,
+    pub(crate) clients: Clients,
     /// Cancelled when the server is to stop.
     pub(crate) stopping: CancellationToken,
-    /// The streams.
-    pub(crate) streams: TaskTracker,
-    clients: DefaultKeyedRateLimiter<IpAddr>,
-    sessions: Arc<AtomicUsize>,
-    connections: Arc<AtomicUsize>,
+    /// Cancelled when it has waited long enough for its tasks.
+    pub(crate) stopped: CancellationToken,
+    /// The connections, and the streams on them.
+    pub(crate) tasks: TaskTracker,
 }
 
 impl State {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
         settings.validate()?;
         let metrics = Arc::new(Metrics::new());
-        let rate = NonZeroU32::new(settings.limits.requests_per_second).unwrap_or(NonZeroU32::MIN);
         Ok(Self {
             models: Models::open(&settings)?,
-            workers: Workers::start(&settings, &metrics),
+            workers: Workers::start(&settings, &metrics)?,
             metrics,
+            clients: Clients::new(settings.limits.clone()),
             stopping: CancellationToken::new(),
-            streams: TaskTracker::new(),
-            clients: RateLimiter::keyed(Quota::per_second(rate)),
-            sessions: Arc::default(),
-            connections: Arc::default(),
+            stopped: CancellationToken::new(),
+            tasks: TaskTracker::new(),
             settings,
         })
     }
 
-    /// Counts a request of a client against its rate.
-    pub(crate) fn count_request(&self, client: IpAddr) -> Result<(), Refusal> {
-        self.clients.check_key(&client).map_err(|_| {
-            let rate = self.settings.limits.requests_per_second;
-            let reason = format!("more than {rate} requests a second from your address; wait a second");
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, reason)
-        })
+    /// Takes a session for a client, unless there are too many or the server is stopping.
+    pub(crate) fn open_session(&self, client: &Client) -> Result<Permit, Refusal> {
+        self.check_running()?;
+        self.clients.open_session(client, &self.metrics.sessions)
     }
 
-    /// Forgets clients that have not been here for a while.
-    pub(crate) fn forget_clients(&self) {
-        self.clients.retain_recent();
-        self.clients.shrink_to_fit();
+    /// Runs a task that a stop waits for, and ends if it takes too long.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopped = self.stopped.clone();
+        self.tasks.spawn(async move { stopped.run_until_cancelled_owned(task).await });
     }
 
-    pub(crate) fn open_session(&self) -> Result<Place, Refusal> {
-        self.place(&self.sessions, &self.metrics.sessions, "sessions")
-    }
-
-    pub(crate) fn open_connection(&self) -> Result<Place, Refusal> {
-        self.place(&self.connections, &self.metrics.connections, "connections")
-    }
-
-    fn place(&self, taken: &Arc<AtomicUsize>, gauge: &Gauge, what: &str) -> Result<Place, Refusal> {
-        let unavailable = |reason: String| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason);
+    /// Refuses what is new while the server stops.
+    pub(crate) fn check_running(&self) -> Result<(), Refusal> {
         if self.stopping.is_cancelled() {
-            return Err(unavailable("the server is stopping".into()));
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
         }
-        let limit = self.settings.limits.sessions;
-        if taken.fetch_add(1, Ordering::Relaxed) >= limit {
-            taken.fetch_sub(1, Ordering::Relaxed);
-            return Err(unavailable(format!("all {limit} {what} are taken; try again later")));
-        }
-        gauge.inc();
-        Ok(Place { taken: taken.clone(), gauge: gauge.clone() })
-    }
-}
-
-/// One of a limited number, given back when it is dropped.
-pub(crate) struct Place {
-    taken: Arc<AtomicUsize>,
-    gauge: Gauge,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.taken.fetch_sub(1, Ordering::Relaxed);
-        self.gauge.dec();
+        Ok(())
     }
 }

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Query, State as Shared};
 use axum::response::Response as HttpResponse;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
 use tapir::protocol::{Operation, Request, Response};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -17,10 +19,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 use utoipa::IntoParams;
 
 use crate::access::PROTOCOL;
+use crate::clients::{Peer, Permit};
 use crate::error::{ErrorBody, Guarded, Refusal};
 use crate::models::Served;
-use crate::state::{Place, State};
-use crate::worker::{Answer, Handle, Opening};
+use crate::state::State;
+use crate::worker::{Answer, Handle, NewSession, Permits, check_words};
 
 /// How the sessions of a stream are run.
 #[derive(Deserialize, IntoParams)]
@@ -66,6 +69,8 @@ pub(crate) fn check_threshold(threshold: Option<f64>) -> Result<Option<f32>, Ref
 ))]
 pub(crate) async fn open(
     Shared(state): Shared<Arc<State>>,
+    Extension(peer): Extension<Peer>,
+    Extension(permit): Extension<Arc<Permit>>,
     query: Result<Query<StreamQuery>, axum::extract::rejection::QueryRejection>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<HttpResponse, Refusal> {
@@ -73,7 +78,7 @@ pub(crate) async fn open(
     let threshold = check_threshold(query.threshold)?;
     let served = state.models.get(query.model.as_deref())?;
     let upgrade = upgrade.map_err(|error| Refusal::bad(format!("a WebSocket is expected here: {error}")))?;
-    let place = state.open_connection()?;
+    state.check_running()?;
     let bytes = state.settings.limits.message_bytes;
     let upgrade = upgrade
         .protocols([PROTOCOL])
@@ -84,34 +89,42 @@ pub(crate) async fn open(
         .max_write_buffer_size(1 << 20)
         .read_buffer_size(4 << 10);
     Ok(upgrade.on_upgrade(move |socket| {
-        let tracker = state.streams.clone();
-        let connection = Connection { state, served, threshold, provisional: query.provisional };
-        tracker.track_future(connection.run(socket, place))
+        let provisional = query.provisional;
+        let stopped = state.stopped.clone();
+        let tasks = state.tasks.clone();
+        let connection = Connection { state, peer, served, threshold, provisional, _permit: permit };
+        tasks.track_future(async move {
+            stopped.run_until_cancelled_owned(connection.run(socket)).await;
+        })
     }))
 }
 
 struct Connection {
     state: Arc<State>,
+    peer: Peer,
     served: Arc<Served>,
     threshold: Option<f32>,
     provisional: bool,
+    _permit: Arc<Permit>,
 }
 
 /// Why a stream ends, as the client is told.
 struct End(u16, String);
 
 impl Connection {
-    async fn run(self, socket: WebSocket, _place: Place) {
+    async fn run(self, socket: WebSocket) {
+        let _gauge = Connected::new(&self.state.metrics.connections);
         let (sink, source) = socket.split();
         let (answers, receiver) = unbounded_channel();
-        let (closed, closings) = unbounded_channel();
+        let (ended, endings) = unbounded_channel();
         let idle = Duration::from_secs(self.state.settings.limits.idle_seconds);
-        let mut writer = tokio::spawn(write(sink, receiver, closed, idle));
+        let patience = Duration::from_secs(self.state.settings.limits.write_seconds);
+        let mut writer = tokio::spawn(write(sink, receiver, ended, patience));
         let in_flight = Arc::new(Semaphore::new(self.state.settings.limits.in_flight));
         let mut reader = Reader {
             sessions: HashMap::new(),
             answers,
-            closings,
+            endings,
             in_flight: in_flight.clone(),
             pace: Pace::new(self.state.settings.limits.messages_per_second),
             connection: &self,
@@ -139,6 +152,25 @@ impl Connection {
     }
 }
 
+/// A stream that is counted while it is connected.
+struct Connected(Gauge);
+
+impl Connected {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// A session that ended by itself: its name, and its number, since the name may have a new session.
+type Ending = (Option<String>, u64);
+
 /// What is written.
 enum Out {
     Answer(Box<Answer>),
@@ -149,14 +181,14 @@ enum Out {
 async fn write(
     mut sink: SplitSink<WebSocket, Message>,
     mut answers: UnboundedReceiver<Out>,
-    closed: UnboundedSender<Option<String>>,
+    ended: UnboundedSender<Ending>,
     patience: Duration,
 ) {
     while let Some(out) = answers.recv().await {
         let written = match out {
             Out::Answer(answer) => {
-                if answer.closed {
-                    let _ = closed.send(answer.response.session.clone());
+                if let Some(id) = answer.ended {
+                    let _ = ended.send((answer.response.session.clone(), id));
                 }
                 let text = serde_json::to_string(&answer.response).unwrap_or_default();
                 let last = answers.is_empty();
@@ -182,8 +214,7 @@ async fn write(
 struct Reader<'a> {
     sessions: HashMap<Option<String>, Handle>,
     answers: UnboundedSender<Out>,
-    /// Names of sessions that ended by themselves.
-    closings: UnboundedReceiver<Option<String>>,
+    endings: UnboundedReceiver<Ending>,
     in_flight: Arc<Semaphore>,
     pace: Pace,
     connection: &'a Connection,
@@ -206,11 +237,20 @@ impl Reader<'_> {
                 }
                 Ok(Some(Ok(message))) => message,
             };
-            while let Ok(name) = self.closings.try_recv() {
-                self.sessions.remove(&name);
+            while let Ok((name, id)) = self.endings.try_recv() {
+                if self.sessions.get(&name).is_some_and(|handle| handle.id() == id) {
+                    self.sessions.remove(&name);
+                }
             }
+            let Connection { state, peer, .. } = self.connection;
+            let bytes = match &message {
+                Message::Text(text) => text.len(),
+                Message::Binary(data) | Message::Ping(data) | Message::Pong(data) => data.len(),
+                Message::Close(_) => 0,
+            };
+            peer.client.count_message(bytes, &state.settings.limits).await;
             match message {
-                Message::Text(text) => self.message(text.as_str(), permit),
+                Message::Text(text) => self.message(text.as_str(), permit).await,
                 Message::Binary(_) => {
                     let reason = "messages are text frames with JSON in them";
                     self.send(Response::refusal(reason), permit);
@@ -221,9 +261,10 @@ impl Reader<'_> {
         }
     }
 
-    fn message(&mut self, text: &str, permit: OwnedSemaphorePermit) {
+    async fn message(&mut self, text: &str, permit: OwnedSemaphorePermit) {
         if self.connection.state.settings.log_words {
-            tracing::info!(message = text, "received");
+            // Quoted: words cannot end a line of the log and begin another.
+            tracing::info!(words = ?text, "received");
         }
         let request = match Request::parse(text) {
             Ok(request) => request,
@@ -232,7 +273,7 @@ impl Reader<'_> {
         let session = request.session.clone();
         let operation = request.operation().map_err(|error| error.to_string());
         let asked = match operation {
-            Ok(operation) => self.ask(session.clone(), operation, permit),
+            Ok(operation) => self.ask(session.clone(), operation, permit).await,
             Err(error) => Err((error, permit)),
         };
         if let Err((error, permit)) = asked {
@@ -241,34 +282,45 @@ impl Reader<'_> {
     }
 
     /// Passes an operation to the worker of its session, which begins with the first one.
-    fn ask(
+    async fn ask(
         &mut self,
         session: Option<String>,
         operation: Operation,
-        permit: OwnedSemaphorePermit,
+        in_flight: OwnedSemaphorePermit,
     ) -> Result<(), (String, OwnedSemaphorePermit)> {
+        let Connection { state, peer, served, threshold, provisional, .. } = self.connection;
+        let limits = &state.settings.limits;
+        let words = match &operation {
+            Operation::Push(_) => 1,
+            Operation::Update(words) => words.len(),
+            _ => 0,
+        };
+        if let Err(error) = check_words(words, limits.words) {
+            return Err((error.to_string(), in_flight));
+        }
+        let words = if words > 0 { peer.client.queue_words(words, limits).await } else { None };
+        let permits = |in_flight| Permits { in_flight: Some(in_flight), words };
         if operation == Operation::Close {
             match self.sessions.remove(&session) {
-                Some(handle) => handle.close(permit),
-                None => self.send(Response { session, ..Response::default() }, permit),
+                Some(handle) => handle.close(permits(in_flight)),
+                None => self.send(Response { session, ..Response::default() }, in_flight),
             }
             return Ok(());
         }
         if let Some(handle) = self.sessions.get(&session) {
-            handle.ask(operation, Some(permit));
+            handle.ask(operation, permits(in_flight));
             return Ok(());
         }
-        let Connection { state, served, threshold, provisional } = self.connection;
-        let limit = state.settings.limits.sessions_per_connection;
+        let limit = limits.sessions_per_connection;
         if self.sessions.len() >= limit {
             let reason = format!("there are {limit} sessions on this connection already; close one first");
-            return Err((reason, permit));
+            return Err((reason, in_flight));
         }
-        let place = match state.open_session() {
-            Ok(place) => place,
-            Err(refusal) => return Err((refusal.reason, permit)),
+        let permit = match state.open_session(&peer.client) {
+            Ok(permit) => permit,
+            Err(refusal) => return Err((refusal.reason, in_flight)),
         };
-        let handle = state.workers.open(Opening {
+        let handle = state.workers.open(NewSession {
             served: served.clone(),
             name: session.clone(),
             threshold: *threshold,
@@ -278,9 +330,10 @@ impl Reader<'_> {
                 // A client that has gone needs no answer.
                 move |answer| drop(answers.send(Out::Answer(Box::new(answer))))
             }),
-            place,
+            flow: peer.flow(),
+            permit,
         });
-        handle.ask(operation, Some(permit));
+        handle.ask(operation, permits(in_flight));
         self.sessions.insert(session, handle);
         Ok(())
     }

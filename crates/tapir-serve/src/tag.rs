@@ -4,24 +4,30 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Request, State as Shared};
+use axum::extract::{Request, State as Shared};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
+use tapir::Label;
 use tapir::protocol::Operation;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{channel, unbounded_channel};
+use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
+use tokio_util::task::AbortOnDropHandle;
 use utoipa::ToSchema;
 
+use crate::body::{media_type, read_json};
+use crate::clients::Peer;
 use crate::error::{ErrorBody, Guarded, Posted, Refusal};
+use crate::models::Served;
 use crate::object::Object;
 use crate::state::State;
 use crate::stream::check_threshold;
-use crate::worker::Opening;
+use crate::worker::{NewSession, Permits, check_words};
 
 /// Texts of one request that are computed at the same time.
 const AT_ONCE: usize = 16;
@@ -100,118 +106,176 @@ pub(crate) struct TagResponse {
     (status = 500, description = "A fault of the server", body = ErrorBody),
     (status = 503, description = "All sessions are taken, or the server is stopping", body = ErrorBody),
 ))]
-pub(crate) async fn tag(Shared(state): Shared<Arc<State>>, request: Request) -> Result<Response, Refusal> {
+pub(crate) async fn tag(
+    Shared(state): Shared<Arc<State>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+) -> Result<Response, Refusal> {
     if is_lines(request.headers()) {
-        return Ok(lines(state, request.into_body()));
+        return Ok(lines(state, peer, request.into_body()));
     }
-    let request = Json::<Object<TagRequest>>::from_request(request, &()).await;
-    let Json(Object(request)) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
-    Ok(Json(answer(&state, request).await?).into_response())
+    let texts = read_json(&state, &peer, request, Texts::new).await?;
+    Ok(Json(texts.label(&state, &peer).await?).into_response())
 }
 
 /// Is the body NDJSON, which may go on for ever?
 pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
-    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/x-ndjson"))
+    media_type(headers).is_some_and(|kind| kind.eq_ignore_ascii_case("application/x-ndjson"))
 }
 
-/// Labels all texts of a request.
-async fn answer(state: &Arc<State>, request: TagRequest) -> Result<TagResponse, Refusal> {
-    let TagRequest { model, threshold, text, tokens, inputs } = request;
-    let threshold = check_threshold(threshold)?;
-    let served = state.models.get(model.as_deref())?;
-    let inputs = match (text, tokens, inputs) {
-        (None, None, Some(inputs)) => inputs,
-        (text, tokens, None) => vec![Object(Input { text, tokens })],
-        _ => return Err(Refusal::bad("give `text`, `tokens` or `inputs`, and only one of them")),
-    };
-    let limit = state.settings.limits.texts;
-    if inputs.len() > limit {
-        let reason = format!("{} texts are more than {limit}; send fewer, or lines of NDJSON", inputs.len());
-        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
+/// The texts of a request, split into words and counted.
+struct Texts {
+    served: Arc<Served>,
+    threshold: Option<f32>,
+    texts: Vec<Vec<String>>,
+}
+
+impl Texts {
+    fn new(state: &State, request: TagRequest) -> Result<Self, Refusal> {
+        let TagRequest { model, threshold, text, tokens, inputs } = request;
+        let threshold = check_threshold(threshold)?;
+        let served = state.models.get(model.as_deref())?;
+        let inputs = match (text, tokens, inputs) {
+            (None, None, Some(inputs)) => inputs,
+            (text, tokens, None) => vec![Object(Input { text, tokens })],
+            _ => return Err(Refusal::bad("give `text`, `tokens` or `inputs`, and only one of them")),
+        };
+        let limits = &state.settings.limits;
+        let too_large = |reason| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason);
+        let limit = limits.texts;
+        if inputs.len() > limit {
+            let texts = inputs.len();
+            return Err(too_large(format!(
+                "{texts} texts are more than {limit}; send fewer, or lines of NDJSON"
+            )));
+        }
+        let tokenizer = served.model.config().tokenizer;
+        let words = |Object(input): Object<Input>| {
+            let words = match (input.text, input.tokens) {
+                (Some(text), None) => tokenizer.words(&text),
+                (None, Some(tokens)) => tokens,
+                _ => return Err(Refusal::bad("an input has `text` or `tokens`; give one of them")),
+            };
+            check_words(words.len(), limits.words).map_err(|error| Refusal::bad(error.to_string()))?;
+            Ok(words)
+        };
+        let texts = inputs.into_iter().map(words).collect::<Result<Vec<_>, _>>()?;
+        let (all, limit) = (texts.iter().map(Vec::len).sum::<usize>(), limits.words_per_client);
+        if all > limit {
+            return Err(too_large(format!(
+                "{all} words are more than {limit}; send fewer, or lines of NDJSON"
+            )));
+        }
+        Ok(Self { served, threshold, texts })
     }
-    let tokenizer = served.model.config().tokenizer;
-    let words = |Object(input): Object<Input>| match (input.text, input.tokens) {
-        (Some(text), None) => Ok(tokenizer.words(&text)),
-        (None, Some(tokens)) => Ok(tokens),
-        _ => Err(Refusal::bad("an input has `text` or `tokens`; give one of them")),
-    };
-    let inputs = inputs.into_iter().map(words).collect::<Result<Vec<_>, _>>()?;
-    let results = stream::iter(inputs.into_iter().map(|words| label(state, &served, threshold, words)));
-    let results = results.buffered(AT_ONCE).try_collect().await?;
-    Ok(TagResponse { model: served.name.clone(), results })
+
+    /// Labels all texts, some of them at the same time.
+    async fn label(self, state: &State, peer: &Peer) -> Result<TagResponse, Refusal> {
+        let Self { served, threshold, texts } = self;
+        let labelled = texts.into_iter().map(|words| label(state, peer, &served, threshold, words));
+        let results = stream::iter(labelled).buffered(AT_ONCE).try_collect().await?;
+        Ok(TagResponse { model: served.name.clone(), results })
+    }
 }
 
 /// Labels one text in a session of its own, so that it is computed in one batch with the streams.
 async fn label(
     state: &State,
-    served: &Arc<crate::models::Served>,
+    peer: &Peer,
+    served: &Arc<Served>,
     threshold: Option<f32>,
     words: Vec<String>,
 ) -> Result<Tagged, Refusal> {
     let (sender, mut answers) = unbounded_channel();
-    let session = state.workers.open(Opening {
+    let queued = peer.client.queue_words(words.len(), &state.settings.limits).await;
+    let session = state.workers.open(NewSession {
         served: served.clone(),
         name: None,
         threshold,
         provisional: false,
         answers: Box::new(move |answer| drop(sender.send(answer))),
-        place: state.open_session()?,
+        flow: peer.flow(),
+        permit: state.open_session(&peer.client)?,
     });
-    session.ask(Operation::Update(words.clone()), None);
-    session.ask(Operation::Finish, None);
+    session.ask(Operation::Update(words.clone()), Permits { words: queued, in_flight: None });
+    session.ask(Operation::Finish, Permits::default());
+    // The edits of both answers give the label of every word: a session may forget its first ones.
+    let mut labels: Vec<Label> = Vec::with_capacity(words.len());
     loop {
         let gone = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         let answer = answers.recv().await.ok_or_else(gone)?;
-        if answer.closed {
-            let reason = answer.response.error.unwrap_or_default();
+        let response = answer.response;
+        if answer.ended.is_some() {
+            let reason = response.error.unwrap_or_default();
             return Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason));
         }
-        if let Some(error) = answer.response.error {
+        if let Some(error) = response.error {
             return Err(Refusal::bad(error));
         }
-        if let (Some(labels), Some(spans)) = (answer.response.labels, answer.response.spans) {
-            let labels = labels.iter().map(ToString::to_string).collect();
+        if let Some(update) = &response.update {
+            update.apply(&mut labels);
+        }
+        if response.labels.is_some() {
             let span = |span: tapir::Span| TaggedSpan {
                 label: span.label.to_string(),
                 text: words[span.start..span.end].join(" "),
                 start: span.start,
                 end: span.end,
             };
+            let spans = tapir::spans(&labels, served.model.config().scheme);
             let spans = spans.into_iter().map(span).collect();
+            let labels = labels.iter().map(ToString::to_string).collect();
             return Ok(Tagged { words, labels, spans });
         }
     }
 }
 
-/// Answers lines by lines. The next line is read when there is room to compute it: a client that does not read is not
-/// read from.
-fn lines(state: Arc<State>, body: Body) -> Response {
-    let answers = read_lines(body, &state)
-        .map(move |line| {
-            let state = state.clone();
-            async move {
-                let answered = match line {
-                    Ok(line) if line.trim().is_empty() => return Bytes::new(),
-                    Ok(line) => answer_line(&state, &line).await,
-                    Err(refusal) => Err(refusal),
-                };
-                let text = match answered {
-                    Ok(response) => serde_json::to_string(&response),
-                    Err(refusal) => serde_json::to_string(&serde_json::json!({ "error": refusal.reason })),
-                };
-                Bytes::from(text.unwrap_or_default() + "\n")
+/// Answers lines by lines. Every line is computed by a task of its own, so that its session is given
+/// back when its answer is made, whether the client reads it or not; the next line is read when
+/// there is room for its answer. A client that does not read is not read from, and in the end cut
+/// off.
+fn lines(state: Arc<State>, peer: Peer, body: Body) -> Response {
+    let (sender, receiver) = channel(AT_ONCE);
+    let patience = Duration::from_secs(state.settings.limits.write_seconds);
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
+        let lines = read_lines(body, &state);
+        let answers = lines.map(|line| {
+            let (state, peer) = (state.clone(), peer.clone());
+            AbortOnDropHandle::new(tokio::spawn(answer_line(state, peer, line)))
+        });
+        let mut answers = std::pin::pin!(answers.buffered(AT_ONCE));
+        while let Some(answer) = answers.next().await {
+            let failed = |_| Bytes::from_static(b"{\"error\":\"internal error\"}\n");
+            let answer = answer.unwrap_or_else(failed);
+            if !matches!(timeout(patience, sender.send(answer)).await, Ok(Ok(()))) {
+                return;
             }
-        })
-        .buffered(AT_ONCE)
-        .map(Ok::<_, Infallible>);
+        }
+    }));
+    // The task ends with the body: at the latest when the connection does.
+    let answers = stream::unfold((receiver, task), |(mut receiver, task)| async {
+        receiver.recv().await.map(|answer: Bytes| (Ok::<_, Infallible>(answer), (receiver, task)))
+    });
     ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(answers)).into_response()
 }
 
-async fn answer_line(state: &Arc<State>, line: &str) -> Result<TagResponse, Refusal> {
+async fn answer_line(state: Arc<State>, peer: Peer, line: Result<String, Refusal>) -> Bytes {
+    let answered = match line {
+        Ok(line) if line.trim().is_empty() => return Bytes::new(),
+        Ok(line) => label_line(&state, &peer, &line).await,
+        Err(refusal) => Err(refusal),
+    };
+    let text = match answered {
+        Ok(response) => serde_json::to_string(&response),
+        Err(refusal) => serde_json::to_string(&serde_json::json!({ "error": refusal.reason })),
+    };
+    Bytes::from(text.unwrap_or_default() + "\n")
+}
+
+async fn label_line(state: &State, peer: &Peer, line: &str) -> Result<TagResponse, Refusal> {
+    peer.client.count_message(line.len(), &state.settings.limits).await;
     let Object(request) = serde_json::from_str(line).map_err(|error| Refusal::bad(error.to_string()))?;
-    answer(state, request).await
+    Texts::new(state, request)?.label(state, peer).await
 }
 
 /// The lines of a body, to its end, a line that is too long, or a client that is silent too long.
@@ -225,7 +289,7 @@ fn read_lines(body: Body, state: &State) -> impl Stream<Item = Result<String, Re
         let (mut lines, stopping) = state?;
         let refuse = |reason: String| Some((Err(Refusal::bad(reason)), None));
         let next = tokio::select! {
-            next = tokio::time::timeout(idle, lines.next()) => next,
+            next = timeout(idle, lines.next()) => next,
             () = stopping.cancelled() => return refuse("the server is stopping; the rest is not read".into()),
         };
         match next {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State as Shared;
-use axum::extract::rejection::JsonRejection;
+use axum::extract::{Request, State as Shared};
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::body::read_json;
+use crate::clients::Peer;
 use crate::error::{ErrorBody, Guarded, Posted, Refusal};
-use crate::object::Object;
 use crate::state::State;
 
 /// A text, and for which model.
@@ -39,10 +39,13 @@ pub(crate) struct TokenizeResponse {
 ))]
 pub(crate) async fn tokenize(
     Shared(state): Shared<Arc<State>>,
-    request: Result<Json<Object<TokenizeRequest>>, JsonRejection>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
 ) -> Result<Json<TokenizeResponse>, Refusal> {
-    let Json(Object(request)) = request.map_err(|error| Refusal::new(error.status(), error.body_text()))?;
-    let served = state.models.get(request.model.as_deref())?;
-    let words = served.model.config().tokenizer.words(&request.text);
-    Ok(Json(TokenizeResponse { words }))
+    read_json(&state, &peer, request, |state, request: TokenizeRequest| {
+        let served = state.models.get(request.model.as_deref())?;
+        let words = served.model.config().tokenizer.words(&request.text);
+        Ok(Json(TokenizeResponse { words }))
+    })
+    .await
 }

@@ -1,10 +1,14 @@
 //! Model workers: threads that take the words of all streams and compute them in batches.
 //!
-//! A session lives on one worker, so that nothing is locked. A worker goes round: it takes what has arrived, reads one
-//! word of each stream that has one (the first pass of many streams is one product a matrix) and answers; then it makes the
-//! revisions that are urgent, then those that have waited longest, as many as cost two milliseconds, and answers those. So
-//! a word waits for other streams' revisions no longer than that. A revision is urgent when the next word of its own stream
-//! is there already, which cannot be read before. A batch changes no result: see [`tapir::batch`].
+//! A session lives on one worker, so that nothing is locked. A worker goes round: it takes what has
+//! arrived, reads one word of each stream that has one (the first pass of many streams is one product
+//! per matrix) and answers; then it makes some revisions, as many as cost two milliseconds, and
+//! answers those. So a word waits for other streams' revisions no longer than that, or than one
+//! revision of a whole window. A batch changes no result: see [`tapir::batch`].
+//!
+//! Whose word or revision is next is decided by [`FairQueue`]: clients share a worker evenly, and so do
+//! the connections of a client, whatever they ask for. A revision is urgent when the next word of its
+//! own stream is there already, which cannot be read before; every other place goes to an urgent one.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,13 +19,15 @@ use std::time::Instant;
 
 use tapir::batch::{self, Work};
 use tapir::protocol::{Operation, Response};
-use tapir::{Error, Session};
+use tapir::{Error, Model, Session};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Settings;
+use crate::clients::Permit;
+use crate::fair::{FairQueue, Flow};
+use crate::faults::{Faults, Point};
 use crate::metrics::{Metrics, ModelMetrics};
 use crate::models::Served;
-use crate::state::Place;
 
 /// Rows that a revision of several streams may have: two milliseconds. More would be no faster, only later.
 const REVISION_ROWS: usize = 32;
@@ -45,27 +51,35 @@ enum Job {
 struct Task {
     operation: Operation,
     received: Instant,
-    permit: Option<OwnedSemaphorePermit>,
+    permits: Permits,
+}
+
+/// What a message holds of its connection and its client until it is answered.
+#[derive(Default)]
+pub(crate) struct Permits {
+    /// Given back when the answer is written, so that a client that does not read is not read from.
+    pub(crate) in_flight: Option<OwnedSemaphorePermit>,
+    /// Given back when the words are labelled.
+    pub(crate) words: Option<OwnedSemaphorePermit>,
 }
 
 /// What a worker answers.
 pub(crate) struct Answer {
     pub(crate) response: Response,
-    /// The session is no more.
-    pub(crate) closed: bool,
-    /// Held until the answer is written, so that a client that does not read is not read from.
-    _permit: Option<OwnedSemaphorePermit>,
+    /// The session that is no more, if it has ended.
+    pub(crate) ended: Option<u64>,
+    _in_flight: Option<OwnedSemaphorePermit>,
 }
 
 impl Answer {
     /// An answer that no worker gave.
-    pub(crate) fn new(response: Response, permit: Option<OwnedSemaphorePermit>) -> Self {
-        Self { response, closed: false, _permit: permit }
+    pub(crate) fn new(response: Response, in_flight: Option<OwnedSemaphorePermit>) -> Self {
+        Self { response, ended: None, _in_flight: in_flight }
     }
 }
 
-/// How a session is to be run.
-pub(crate) struct Opening {
+/// How a session is to be run, and for whom.
+pub(crate) struct NewSession {
     pub(crate) served: Arc<Served>,
     pub(crate) name: Option<String>,
     pub(crate) threshold: Option<f32>,
@@ -73,7 +87,8 @@ pub(crate) struct Opening {
     pub(crate) provisional: bool,
     /// Takes the answers; called on the worker, so that it must not wait.
     pub(crate) answers: Box<dyn Fn(Answer) + Send>,
-    pub(crate) place: Place,
+    pub(crate) flow: Flow,
+    pub(crate) permit: Permit,
 }
 
 /// A session on its worker. Dropping it ends the session, whatever it was asked for.
@@ -85,17 +100,22 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
+    /// Which session it is: a number that no other session of the server has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Asks for an operation; the answer comes by the channel that the session was opened with.
-    pub(crate) fn ask(&self, operation: Operation, permit: Option<OwnedSemaphorePermit>) {
+    pub(crate) fn ask(&self, operation: Operation, permits: Permits) {
         self.metrics.queue.inc();
-        let task = Task { operation, received: Instant::now(), permit };
+        let task = Task { operation, received: Instant::now(), permits };
         // Workers end after the last handle.
         let _ = self.jobs.send(Job::Do(self.id, task));
     }
 
     /// Ends the session after all that it was asked for, and has that answered.
-    pub(crate) fn close(mut self, permit: OwnedSemaphorePermit) {
-        self.ask(Operation::Close, Some(permit));
+    pub(crate) fn close(mut self, permits: Permits) {
+        self.ask(Operation::Close, permits);
         self.closed = true;
     }
 }
@@ -109,53 +129,64 @@ impl Drop for Handle {
 }
 
 impl Workers {
-    pub(crate) fn start(settings: &Settings, metrics: &Arc<Metrics>) -> Self {
+    /// Starts all workers, or none.
+    pub(crate) fn start(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Self, crate::Error> {
+        Self::start_with(settings, metrics, |name, work| {
+            std::thread::Builder::new().name(name).spawn(work).map(drop)
+        })
+    }
+
+    fn start_with(
+        settings: &Settings,
+        metrics: &Arc<Metrics>,
+        spawn: impl Fn(String, Box<dyn FnOnce() + Send>) -> std::io::Result<()>,
+    ) -> Result<Self, crate::Error> {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let count = if settings.workers == 0 { cores() } else { settings.workers };
-        let inboxes = (0..count).map(|index| {
+        let start = |index: usize| {
             let (jobs, inbox) = mpsc::channel();
             let sessions = Arc::new(AtomicUsize::new(0));
             let mut worker = Worker {
                 inbox,
                 streams: HashMap::new(),
-                words: VecDeque::new(),
-                revisions: VecDeque::new(),
-                urgent: VecDeque::new(),
-                handling: None,
+                queues: Vec::new(),
                 sessions: sessions.clone(),
                 batch: settings.batch,
                 most_words: settings.limits.words,
-                fault: settings.fault.clone(),
+                faults: settings.faults(),
                 metrics: metrics.clone(),
             };
-            let thread = std::thread::Builder::new().name(format!("model-{index}"));
-            thread.spawn(move || worker.run()).map(|_| (jobs, sessions))
-        });
-        let inboxes = inboxes.filter_map(Result::ok).collect();
-        Self { inboxes, ids: AtomicU64::new(0), metrics: metrics.clone(), window: settings.limits.window }
+            // Workers that have started end when their senders are dropped.
+            spawn(format!("model-{index}"), Box::new(move || worker.run()))
+                .map_err(|cause| crate::Error::Worker { index, count, cause })?;
+            Ok((jobs, sessions))
+        };
+        let inboxes = (0..count).map(start).collect::<Result<_, crate::Error>>()?;
+        let window = settings.limits.window;
+        Ok(Self { inboxes, ids: AtomicU64::new(0), metrics: metrics.clone(), window })
     }
 
     /// Opens a session on the worker that has the fewest.
-    pub(crate) fn open(&self, opening: Opening) -> Handle {
-        let Opening { served, name, threshold, provisional, answers, place } = opening;
+    pub(crate) fn open(&self, new: NewSession) -> Handle {
+        let NewSession { served, name, threshold, provisional, answers, flow, permit } = new;
         let mut session = served.model.session().window(self.window);
         if let Some(threshold) = threshold {
             session.set_threshold(threshold);
         }
-        let metrics = self.metrics.of_model(&served.name);
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let stream = Stream {
+            id,
             session,
-            metrics,
+            metrics: self.metrics.of_model(&served.name),
             name,
             provisional,
             answers,
+            flow,
             queue: VecDeque::new(),
             current: None,
             failed: false,
-            poisoned: false,
-            _place: place,
+            _permit: permit,
         };
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let fewest = self.inboxes.iter().min_by_key(|(_, sessions)| sessions.load(Ordering::Relaxed));
         // There is always a worker: a server without one could not have been started.
         let (jobs, sessions) = fewest.unwrap_or(&self.inboxes[0]);
@@ -165,28 +196,38 @@ impl Workers {
     }
 }
 
+/// Refuses more words than a session may have.
+pub(crate) fn check_words(words: usize, limit: usize) -> Result<(), Error> {
+    if words <= limit {
+        return Ok(());
+    }
+    let reason = format!("{words} words are more than the limit of {limit}; say less, or finish and reset");
+    Err(Error::invalid("the session", reason))
+}
+
 /// A session, and what it was asked for.
 struct Stream {
+    id: u64,
     session: Session,
     metrics: ModelMetrics,
     name: Option<String>,
     provisional: bool,
     answers: Box<dyn Fn(Answer) + Send>,
+    flow: Flow,
     /// What was asked for after `current`.
     queue: VecDeque<Task>,
     /// What is being computed.
     current: Option<Task>,
     /// It panicked, and is not computed any more.
     failed: bool,
-    /// Panics when it is computed: for tests.
-    poisoned: bool,
-    _place: Place,
+    _permit: Permit,
 }
 
 impl Stream {
-    fn send(&self, response: Response, closed: bool, permit: Option<OwnedSemaphorePermit>) {
+    fn send(&self, response: Response, ended: bool, in_flight: Option<OwnedSemaphorePermit>) {
         let response = Response { session: self.name.clone(), ..response };
-        (self.answers)(Answer { response, closed, _permit: permit });
+        let ended = ended.then_some(self.id);
+        (self.answers)(Answer { response, ended, _in_flight: in_flight });
     }
 
     /// Does a word wait for a revision of the words before it?
@@ -195,49 +236,74 @@ impl Stream {
         self.session.work() == Some(Work::Revision) && self.queue.iter().any(reads)
     }
 
+    /// Does it wait for this kind of work? Not if it was done by way of another queue.
+    fn waits_for(&self, work: Work) -> bool {
+        self.session.work() == Some(work) && !self.failed
+    }
+
     /// The first pass's answer, while the revision is waited for.
     fn answer_provisionally(&mut self) {
         let Some(task) = &self.current else { return };
         self.metrics.first(task.received.elapsed());
         if self.provisional && task.operation != Operation::Finish {
-            let response =
-                Response { provisional: true, update: Some(self.session.answer()), ..Response::default() };
-            self.send(response, false, None);
+            let update = Some(self.session.answer());
+            self.send(Response { provisional: true, update, ..Response::default() }, false, None);
         }
+    }
+
+    /// Begins an operation, or does it if nothing is to be computed.
+    fn begin(&mut self, task: Task, most_words: usize) -> Result<(), Error> {
+        let Task { operation, .. } = self.current.insert(task);
+        match operation {
+            Operation::Push(_) => check_words(self.session.words() + 1, most_words)?,
+            Operation::Update(words) => check_words(words.len(), most_words)?,
+            _ => {}
+        }
+        operation.begin(&mut self.session)
+    }
+}
+
+/// What the streams of one model wait for; batches are of one model.
+struct Queues {
+    model: Model,
+    words: FairQueue<u64>,
+    revisions: FairQueue<u64>,
+    /// Again those of the revisions that are urgent.
+    urgent: FairQueue<u64>,
+    /// An urgent revision was made last, so that one of the others is next.
+    was_urgent: bool,
+}
+
+impl Queues {
+    fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.revisions.is_empty() && self.urgent.is_empty()
     }
 }
 
 struct Worker {
     inbox: mpsc::Receiver<Job>,
     streams: HashMap<u64, Box<Stream>>,
-    /// Streams with a word to read, the oldest first.
-    words: VecDeque<u64>,
-    /// Streams with a revision to make, the oldest first; and again those of them that are urgent.
-    revisions: VecDeque<u64>,
-    urgent: VecDeque<u64>,
-    /// The stream whose message is looked at: the one to blame for a panic.
-    handling: Option<u64>,
+    queues: Vec<Queues>,
     sessions: Arc<AtomicUsize>,
     batch: usize,
     most_words: usize,
-    fault: Option<String>,
+    faults: Faults,
     metrics: Arc<Metrics>,
 }
 
 impl Worker {
-    /// Works until there is nobody left to work for. A panic costs the stream that caused it, and no other.
+    /// Works until there is nobody left to work for.
     fn run(&mut self) {
+        // A panic that no stream is to blame for would be a mistake of the worker's own: it goes on.
         while catch_unwind(AssertUnwindSafe(|| self.rounds())).is_err() {
             self.metrics.panics.inc();
-            if let Some(id) = self.handling.take() {
-                self.fail(id);
-            }
+            tracing::error!("a model worker panicked between two streams");
         }
     }
 
     fn rounds(&mut self) {
         loop {
-            if self.words.is_empty() && self.revisions.is_empty() && self.urgent.is_empty() {
+            if self.queues.iter().all(Queues::is_empty) {
                 match self.inbox.recv() {
                     Ok(job) => self.take(job),
                     Err(mpsc::RecvError) => return,
@@ -246,30 +312,39 @@ impl Worker {
             while let Ok(job) = self.inbox.try_recv() {
                 self.take(job);
             }
-            self.read();
-            self.revise();
+            for model in 0..self.queues.len() {
+                self.read(model);
+                self.revise(model);
+            }
+        }
+    }
+
+    /// Does something for one stream. A panic costs that stream, and no other.
+    fn turn(&mut self, id: u64, act: impl FnOnce(&mut Self)) {
+        if catch_unwind(AssertUnwindSafe(|| act(self))).is_err() {
+            self.metrics.panics.inc();
+            self.fail(id);
         }
     }
 
     fn take(&mut self, job: Job) {
         match job {
-            Job::Open(id, stream) => {
-                self.streams.insert(id, stream);
-            }
-            Job::Do(id, task) => {
-                // A session is closed by its handle alone, so that it is still here.
-                let Some(stream) = self.streams.get_mut(&id) else { return };
-                stream.queue.push_back(task);
-                if stream.is_urgent() {
-                    self.urgent.push_back(id);
-                }
-                if stream.failed {
-                    self.fail(id);
-                } else if stream.current.is_none() {
-                    self.next(id);
-                }
-            }
+            Job::Open(id, stream) => drop(self.streams.insert(id, stream)),
+            Job::Do(id, task) => self.turn(id, |worker| worker.receive(id, task)),
             Job::Close(id) => self.close(id),
+        }
+    }
+
+    fn receive(&mut self, id: u64, task: Task) {
+        // A session is closed by its handle alone, so that it is still here.
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.queue.push_back(task);
+        if stream.failed {
+            self.fail(id);
+        } else if stream.current.is_none() {
+            self.next(id);
+        } else if stream.is_urgent() {
+            self.wait_for(id, Work::Revision);
         }
     }
 
@@ -281,7 +356,8 @@ impl Worker {
         }
     }
 
-    /// Gives a stream up that panicked: whatever it was and is asked for is answered with an error, until it is closed.
+    /// Gives a stream up that panicked: whatever it was and is asked for is answered with an error, until
+    /// it is closed.
     fn fail(&mut self, id: u64) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         if !stream.failed {
@@ -292,32 +368,28 @@ impl Worker {
         for task in tasks {
             self.metrics.queue.dec();
             if task.operation == Operation::Close {
-                stream.send(Response::default(), true, task.permit);
+                stream.send(Response::default(), true, task.permits.in_flight);
                 self.close(id);
                 return;
             }
             let reason = "internal error: this session was closed; start it anew";
-            stream.send(Response::refusal(reason), true, task.permit);
+            stream.send(Response::refusal(reason), true, task.permits.in_flight);
         }
     }
 
     /// Begins what the stream was asked for next, until something is to be computed.
     fn next(&mut self, id: u64) {
-        self.handling = Some(id);
         while let Some(stream) = self.streams.get_mut(&id)
             && let Some(task) = stream.queue.pop_front()
         {
             let closes = task.operation == Operation::Close;
-            let Stream { session, poisoned, current, .. } = &mut **stream;
-            let task = current.insert(task);
-            let result = begin(session, poisoned, &task.operation, self.most_words, self.fault.as_deref());
-            match result.map(|()| stream.session.work()) {
-                Ok(Some(Work::Word)) => {
-                    self.words.push_back(id);
-                    break;
-                }
-                Ok(Some(Work::Revision)) => {
-                    self.wait_for_revision(id);
+            let begun = stream.begin(task, self.most_words);
+            if let Some(task) = &stream.current {
+                self.faults.check(Point::Begin, &task.operation);
+            }
+            match begun.map(|()| stream.session.work()) {
+                Ok(Some(work)) => {
+                    self.wait_for(id, work);
                     break;
                 }
                 Ok(None) => {
@@ -329,195 +401,199 @@ impl Worker {
                 Err(error) => self.answer(id, Some(error)),
             }
         }
-        self.handling = None;
     }
 
-    fn wait_for_revision(&mut self, id: u64) {
-        self.revisions.push_back(id);
-        if self.streams.get(&id).is_some_and(|stream| stream.is_urgent()) {
-            self.urgent.push_back(id);
+    /// Puts a stream into the queue for the work it waits for.
+    fn wait_for(&mut self, id: u64, work: Work) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        let model = stream.session.model();
+        let found = self.queues.iter().position(|queues| queues.model.is(model));
+        let index = found.unwrap_or_else(|| {
+            // Models that were replaced and have no streams any more go by the way.
+            self.queues.retain(|queues| !queues.is_empty());
+            let (words, revisions, urgent) = Default::default();
+            let model = model.clone();
+            self.queues.push(Queues { model, words, revisions, urgent, was_urgent: false });
+            self.queues.len() - 1
+        });
+        let queues = &mut self.queues[index];
+        match work {
+            Work::Word => queues.words.push(stream.flow, id),
+            Work::Revision if stream.is_urgent() => queues.urgent.push(stream.flow, id),
+            Work::Revision => queues.revisions.push(stream.flow, id),
         }
     }
 
     /// The last answer to what the stream is asked for.
     fn answer(&mut self, id: u64, error: Option<Error>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let Some(task) = stream.current.take() else { return };
-        self.metrics.queue.dec();
-        let mut response = Response::default();
-        match (error, &task.operation) {
-            (Some(error), _) => response.error = Some(error.to_string()),
-            (None, Operation::Reset | Operation::Threshold(_) | Operation::Close) => {}
-            (None, operation) => {
-                let update = stream.session.answer();
-                if update.action.is_some() {
-                    stream.metrics.last(task.received.elapsed());
-                    if !update.revised() {
-                        stream.metrics.first(task.received.elapsed());
-                    }
-                }
-                response.update = Some(update);
-                if *operation == Operation::Finish {
-                    response.labels = Some(stream.session.labels());
-                    response.spans = Some(stream.session.spans());
-                }
+        let Some(task) = &stream.current else { return };
+        self.faults.check(Point::Answer, &task.operation);
+        let response = match error {
+            Some(error) => Response::refusal(error.to_string()),
+            None => task.operation.respond(&mut stream.session),
+        };
+        if let Some(update) = response.update.as_ref().filter(|update| update.action.is_some()) {
+            stream.metrics.last(task.received.elapsed());
+            if !update.revised() {
+                stream.metrics.first(task.received.elapsed());
             }
         }
-        stream.send(response, false, task.permit);
+        self.metrics.queue.dec();
+        let permits = stream.current.take().map(|task| task.permits).unwrap_or_default();
+        drop(permits.words);
+        stream.send(response, false, permits.in_flight);
     }
 
-    /// Reads a word of every stream that has one.
-    fn read(&mut self) {
+    /// Reads a word of every stream of a model that has one.
+    fn read(&mut self, model: usize) {
         let mut batch = Batch { work: Work::Word, streams: Vec::new(), left: self.batch };
-        batch.fill(&mut self.words, &mut self.streams);
-        let batch = batch.streams;
-        if batch.is_empty() {
+        let Queues { words, .. } = &mut self.queues[model];
+        while batch.left > 0 && batch.take(words, &mut self.streams) {}
+        if batch.streams.is_empty() {
             return;
         }
-        self.metrics.batches.observe(batch.len() as f64);
-        for (id, mut stream) in self.compute(batch, batch::read) {
-            let work = stream.session.work();
-            stream.metrics.read(work == Some(Work::Revision));
-            if work == Some(Work::Revision) && stream.session.unread() == 0 {
-                stream.answer_provisionally();
-            }
-            self.streams.insert(id, stream);
-            match work {
-                Some(Work::Word) => self.words.push_back(id),
-                Some(Work::Revision) => self.wait_for_revision(id),
-                None => {
-                    self.answer(id, None);
-                    self.next(id);
-                }
-            }
+        self.metrics.batches.observe(batch.streams.len() as f64);
+        for id in self.compute(batch.streams, batch::read) {
+            self.turn(id, |worker| worker.was_read(id));
         }
     }
 
-    /// Makes the revisions that are urgent, and then the oldest.
-    fn revise(&mut self) {
+    fn was_read(&mut self, id: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let work = stream.session.work();
+        stream.metrics.read(work == Some(Work::Revision));
+        if work == Some(Work::Revision) && stream.session.unread() == 0 {
+            stream.answer_provisionally();
+        }
+        self.go_on(id, work);
+    }
+
+    /// Makes some of the revisions that streams of a model wait for, turn by turn urgent ones and others.
+    fn revise(&mut self, model: usize) {
         let rows = if self.batch == 1 { 1 } else { REVISION_ROWS };
         let mut batch = Batch { work: Work::Revision, streams: Vec::new(), left: rows };
-        batch.fill(&mut self.urgent, &mut self.streams);
-        batch.fill(&mut self.revisions, &mut self.streams);
-        for (id, stream) in self.compute(batch.streams, batch::revise) {
-            let work = stream.session.work();
-            self.streams.insert(id, stream);
-            if work == Some(Work::Word) {
-                self.words.push_back(id);
-            } else {
+        let Queues { revisions, urgent, was_urgent, .. } = &mut self.queues[model];
+        while batch.left > 0 {
+            let (first, second) =
+                if *was_urgent { (&mut *revisions, &mut *urgent) } else { (&mut *urgent, &mut *revisions) };
+            if !batch.take(first, &mut self.streams) && !batch.take(second, &mut self.streams) {
+                break;
+            }
+            *was_urgent = !*was_urgent;
+        }
+        for id in self.compute(batch.streams, batch::revise) {
+            self.turn(id, |worker| {
+                let work = worker.streams.get(&id).and_then(|stream| stream.session.work());
+                worker.go_on(id, work);
+            });
+        }
+    }
+
+    /// After a computation: more of it, or the answer and what was asked for next.
+    fn go_on(&mut self, id: u64, work: Option<Work>) {
+        match work {
+            Some(work) => self.wait_for(id, work),
+            None => {
                 self.answer(id, None);
                 self.next(id);
             }
         }
     }
 
-    /// Computes a batch. After a panic each of its streams is computed alone, and only what panics again is given up.
+    /// Computes a batch and gives the streams that were computed. After a panic each of its streams is
+    /// computed alone, and only what panics again is given up.
     fn compute(
         &mut self,
-        mut batch: Vec<(u64, Box<Stream>)>,
+        mut batch: Vec<Box<Stream>>,
         compute: fn(&mut [&mut Session]) -> tapir::Result<()>,
-    ) -> Vec<(u64, Box<Stream>)> {
-        let words: Vec<usize> = batch.iter().map(|(_, stream)| stream.session.words()).collect();
-        if run(&mut batch, compute) {
-            return batch;
-        }
-        self.metrics.panics.inc();
-        let mut computed = Vec::with_capacity(batch.len());
-        for ((id, mut stream), words) in batch.into_iter().zip(words) {
-            stream.session.recover(words);
-            let mut alone = vec![(id, stream)];
-            if run(&mut alone, compute) {
-                computed.append(&mut alone);
-            } else {
-                self.streams.extend(alone);
-                self.fail(id);
+    ) -> Vec<u64> {
+        let words: Vec<usize> = batch.iter().map(|stream| stream.session.words()).collect();
+        let mut computed: Vec<u64> = batch.iter().map(|stream| stream.id).collect();
+        let mut failed = Vec::new();
+        if !self.run_batch(&mut batch, compute) {
+            self.metrics.panics.inc();
+            for (stream, words) in batch.iter_mut().zip(words) {
+                let recovered = catch_unwind(AssertUnwindSafe(|| stream.session.recover(words))).is_ok();
+                if !recovered || !self.run_batch(std::slice::from_mut(stream), compute) {
+                    failed.push(stream.id);
+                }
             }
         }
+        self.streams.extend(batch.into_iter().map(|stream| (stream.id, stream)));
+        failed.iter().for_each(|id| self.fail(*id));
+        computed.retain(|id| !failed.contains(id));
         computed
     }
-}
 
-/// Computes; false if it panicked, or if the batch was refused, which would be a mistake of the worker's.
-fn run(batch: &mut [(u64, Box<Stream>)], compute: fn(&mut [&mut Session]) -> tapir::Result<()>) -> bool {
-    let computed = catch_unwind(AssertUnwindSafe(|| {
-        assert!(!batch.iter().any(|(_, stream)| stream.poisoned), "a fault was asked for");
-        let mut sessions: Vec<&mut Session> =
-            batch.iter_mut().map(|(_, stream)| &mut stream.session).collect();
-        compute(&mut sessions)
-    }));
-    matches!(computed, Ok(Ok(())))
+    /// Computes; false if it panicked, or if the batch was refused, which would be a mistake of the
+    /// worker's.
+    fn run_batch(
+        &self,
+        batch: &mut [Box<Stream>],
+        compute: fn(&mut [&mut Session]) -> tapir::Result<()>,
+    ) -> bool {
+        let computed = catch_unwind(AssertUnwindSafe(|| {
+            let tasks = batch.iter().filter_map(|stream| stream.current.as_ref());
+            tasks.for_each(|task| self.faults.check(Point::Compute, &task.operation));
+            let mut sessions: Vec<&mut Session> =
+                batch.iter_mut().map(|stream| &mut stream.session).collect();
+            compute(&mut sessions)
+        }));
+        matches!(computed, Ok(Ok(())))
+    }
 }
 
 /// Streams that are computed together.
 struct Batch {
     work: Work,
-    streams: Vec<(u64, Box<Stream>)>,
+    streams: Vec<Box<Stream>>,
     /// Rows for which there is room.
     left: usize,
 }
 
 impl Batch {
-    /// Takes streams of one model from the head of a queue while there is room.
-    fn fill(&mut self, queue: &mut VecDeque<u64>, streams: &mut HashMap<u64, Box<Stream>>) {
-        let mut others = Vec::new();
-        while self.left > 0
-            && let Some(id) = queue.pop_front()
-        {
-            // A stream that was closed, or computed by way of another queue, is still in this one.
-            let waits = |stream: &Stream| stream.session.work() == Some(self.work) && !stream.failed;
-            if !streams.get(&id).is_some_and(|stream| waits(stream)) {
-                continue;
+    /// Takes the next stream that waits, if there is one.
+    fn take(&mut self, queue: &mut FairQueue<u64>, streams: &mut HashMap<u64, Box<Stream>>) -> bool {
+        let work = self.work;
+        let rows = |streams: &HashMap<u64, Box<Stream>>, id: &u64| match streams.get(id) {
+            Some(stream) if stream.waits_for(work) => match work {
+                Work::Word => 1,
+                Work::Revision => stream.session.revision_size() as u64,
+            },
+            // A stream that was closed, or computed by way of another queue, costs nothing.
+            _ => 0,
+        };
+        while let Some((id, rows)) = queue.pop(|id| rows(streams, id)) {
+            if rows > 0
+                && let Some(stream) = streams.remove(&id)
+            {
+                self.left = self.left.saturating_sub(rows as usize);
+                self.streams.push(stream);
+                return true;
             }
-            let Some(stream) = streams.remove(&id) else { continue };
-            let first = self.streams.first();
-            if first.is_some_and(|(_, first)| !stream.session.model().is(first.session.model())) {
-                others.push(id);
-                streams.insert(id, stream);
-                continue;
-            }
-            let rows = if self.work == Work::Word { 1 } else { stream.session.revision_size() };
-            self.left = self.left.saturating_sub(rows);
-            self.streams.push((id, stream));
         }
-        others.into_iter().rev().for_each(|id| queue.push_front(id));
+        false
     }
 }
 
-/// Begins an operation, or does it if nothing is to be computed.
-fn begin(
-    session: &mut Session,
-    poisoned: &mut bool,
-    operation: &Operation,
-    most_words: usize,
-    fault: Option<&str>,
-) -> Result<(), Error> {
-    let too_long = |words: usize| {
-        let reason =
-            format!("{words} words are more than the limit of {most_words}; say less, or finish and reset");
-        if words > most_words { Err(Error::invalid("the session", reason)) } else { Ok(()) }
-    };
-    match operation {
-        Operation::Push(word) => {
-            too_long(session.words() + 1)?;
-            *poisoned = fault == Some(word);
-            session.begin_push(word)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server with fewer workers than it was asked for would be slow, and with none it would panic.
+    #[test]
+    fn a_thread_that_cannot_start_is_an_error() {
+        let settings = Settings { workers: 3, ..Settings::default() };
+        let metrics = Arc::new(Metrics::new());
+        for first_failure in 0..3 {
+            let spawn = |name: String, _: Box<dyn FnOnce() + Send>| {
+                let fails = name == format!("model-{first_failure}");
+                if fails { Err(std::io::Error::other("no more threads")) } else { Ok(()) }
+            };
+            let error = Workers::start_with(&settings, &metrics, spawn).err().unwrap().to_string();
+            assert!(error.contains("no more threads") && error.contains("of 3"), "{error}");
         }
-        Operation::Update(words) => {
-            too_long(words.len())?;
-            // The other place where a worker can panic: before anything is computed.
-            assert!(!words.iter().any(|word| fault == Some(word)), "a fault was asked for");
-            session.begin_update(words)
-        }
-        // Edits are answered with what they changed.
-        Operation::Revoke(words) => session.begin_revoke(*words),
-        Operation::Finish => session.begin_finish(),
-        Operation::Reset | Operation::Close => {
-            session.reset();
-            Ok(())
-        }
-        Operation::Threshold(threshold) => {
-            session.set_threshold(*threshold);
-            Ok(())
-        }
+        assert_eq!(Workers::start(&settings, &metrics).unwrap().inboxes.len(), 3);
     }
 }

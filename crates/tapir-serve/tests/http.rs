@@ -45,9 +45,16 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
     for (result, sentence) in many.json()["results"].as_array().unwrap().iter().zip(SENTENCES) {
         assert_eq!(result["labels"], serde_json::json!(labels(sentence)), "{sentence}");
     }
-    // The first pass alone labels otherwise somewhere.
-    let body = serde_json::json!({ "inputs": inputs, "threshold": 1 }).to_string();
-    assert_eq!(post(address, "/v1/tag", &body).await.status, 200);
+    // The threshold is obeyed: with 1 the policy never asks for a revision, with 0 at every word.
+    let revisions = || metric(address, "tapir_actions_total{model=\"snips\",action=\"REVISE\"}");
+    let words: usize = SENTENCES.iter().map(|sentence| sentence.split(' ').count()).sum();
+    for (threshold, expected) in [(1, 0), (0, words as u64)] {
+        let before = revisions().await;
+        let body = serde_json::json!({ "inputs": inputs, "threshold": threshold }).to_string();
+        let answer = post(address, "/v1/tag", &body).await.json();
+        assert_eq!(answer["results"].as_array().unwrap().len(), SENTENCES.len());
+        assert_eq!(revisions().await - before, expected, "threshold {threshold}");
+    }
     let empty = post(address, "/v1/tag", r#"{"text": ""}"#).await.json();
     assert_eq!(empty["results"][0]["labels"], serde_json::json!([]));
     until("texts leave no session behind", || async { metric(address, "tapir_sessions").await == 0 }).await;

@@ -5,7 +5,9 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Client, get, http, metric, post, settings, start, until};
+use support::{Client, get, http, http_from, metric, post, settings, start, until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,12 +36,105 @@ async fn sessions_and_connections_are_limited_and_given_back() {
         metric(address, "tapir_sessions").await == 3
     })
     .await;
-    let mut more = Vec::new();
+    server.stop().await;
+}
+
+/// One client cannot take all connections or sessions: others are served beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_client_leaves_room_for_others() {
+    let mut settings = settings();
+    settings.limits.connections = 6;
+    settings.limits.connections_per_client = 4;
+    settings.limits.sessions = 6;
+    settings.limits.sessions_per_client = 4;
+    let server = start(settings).await;
+    let address = server.address();
+    let mut greedy = Vec::new();
     for _ in 0..4 {
-        more.push(Client::connect(address).await);
+        greedy.push(Client::connect(address).await);
     }
     let refused = tokio_tungstenite::connect_async(format!("ws://{address}/v1/stream")).await;
-    assert!(refused.unwrap_err().to_string().contains("503"));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("429"), "{refused}");
+    for name in 0..4 {
+        assert_eq!(greedy[0].error(&format!(r#"{{"session": "{name}", "push": "a"}}"#)).await, "");
+    }
+    let error = greedy[1].error(r#"{"push": "a"}"#).await;
+    assert!(error.contains("your address has 4 sessions"), "{error}");
+
+    let mut other = Client::connect_from([127, 0, 0, 2], address, "").await;
+    assert_eq!(other.error(r#"{"push": "a"}"#).await, "");
+    let tag = |source| async move {
+        let kind = "content-type: application/json\r\n";
+        http_from(source, address, "POST", "/v1/tag", kind, r#"{"text": "play"}"#).await.status
+    };
+    assert_eq!(tag([127, 0, 0, 3]).await, 200);
+    // The sixth connection is the last, whoever asks for a seventh.
+    let _sixth = Client::connect_from([127, 0, 0, 2], address, "").await;
+    assert_eq!(tag([127, 0, 0, 3]).await, 503);
+    drop(greedy);
+    until("a client that left makes room", || async { tag([127, 0, 0, 1]).await == 200 }).await;
+    server.stop().await;
+}
+
+/// Words are counted before anything is computed: those of a request, and those that wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn words_are_counted_before_they_are_queued() {
+    let mut settings = settings();
+    settings.limits.words = 30;
+    settings.limits.words_per_client = 40;
+    let server = start(settings).await;
+    let address = server.address();
+    let words = |count: usize| vec!["play"; count];
+    let inputs = |counts: &[usize]| {
+        let inputs = counts.iter().map(|count| serde_json::json!({ "tokens": words(*count) }));
+        serde_json::json!({ "inputs": inputs.collect::<Vec<_>>() }).to_string()
+    };
+    let long = post(address, "/v1/tag", &inputs(&[31])).await;
+    assert_eq!(long.status, 400, "{}", long.body);
+    let many = post(address, "/v1/tag", &inputs(&[30, 11])).await;
+    assert_eq!(many.status, 413, "{}", many.body);
+    assert!(many.body.contains("41 words are more than 40"), "{}", many.body);
+    assert_eq!(metric(address, "tapir_batch_words_count").await, 0, "nothing was read");
+    assert_eq!(post(address, "/v1/tag", &inputs(&[30, 10])).await.status, 200);
+    // More than fits into the queue waits, and is answered in the end.
+    let mut client = Client::connect_to(address, "?provisional=false").await;
+    for length in 1..=30 {
+        for session in ["a", "b"] {
+            let message = serde_json::json!({ "session": session, "update": words(length) });
+            client.send(&message.to_string()).await;
+        }
+    }
+    for _ in 0..60 {
+        assert!(client.hear().await.unwrap().update.is_some());
+    }
+    server.stop().await;
+}
+
+/// A page of a name that was made to point here is refused, and so is its stream.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_point_here_are_not_enough() {
+    let mut settings = settings();
+    settings.hosts = vec!["tapir.example".into()];
+    let server = start(settings).await;
+    let address = server.address();
+    let asked = |host: &'static str, path: &'static str| async move {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n");
+        let upgrade = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                       sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+        let end = if path == "/v1/stream" { upgrade } else { "connection: close\r\n\r\n" };
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        socket.write_all(format!("{head}{end}").as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        socket.read_exact(&mut status).await.unwrap();
+        String::from_utf8_lossy(&status[9..]).into_owned()
+    };
+    for path in ["/v1/models", "/metrics", "/v1/stream"] {
+        assert_eq!(asked("evil.example:8642", path).await, "403", "{path}");
+        let served = if path == "/v1/stream" { "101" } else { "200" };
+        assert_eq!(asked("localhost:8642", path).await, served, "{path}");
+        assert_eq!(asked("tapir.example", path).await, served, "{path}");
+    }
     server.stop().await;
 }
 

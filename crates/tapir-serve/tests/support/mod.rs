@@ -49,6 +49,14 @@ impl Client {
         Self(tokio_tungstenite::connect_async(url).await.unwrap().0)
     }
 
+    /// From another address of this machine, and so another client for the server.
+    pub async fn connect_from(source: [u8; 4], address: SocketAddr, query: &str) -> Self {
+        let socket = connect_from(source, address).await;
+        let url = format!("ws://{address}/v1/stream{query}");
+        let socket = MaybeTlsStream::Plain(socket);
+        Self(tokio_tungstenite::client_async(url, socket).await.unwrap().0)
+    }
+
     pub async fn send(&mut self, message: &str) {
         self.0.send(Message::text(message)).await.unwrap();
     }
@@ -83,6 +91,11 @@ impl Client {
     /// Sends a message and gives its last answer.
     pub async fn ask(&mut self, message: &str) -> Response {
         self.send(message).await;
+        self.last().await
+    }
+
+    /// The last answer to a message; those before it are passed over.
+    pub async fn last(&mut self) -> Response {
         loop {
             let answer = self.hear().await.expect("an answer");
             if !answer.provisional {
@@ -109,9 +122,27 @@ impl Http {
     }
 }
 
+/// A connection from another address of this machine.
+pub async fn connect_from(source: [u8; 4], address: SocketAddr) -> TcpStream {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from((source, 0))).unwrap();
+    socket.connect(address).await.unwrap()
+}
+
+/// Everything until the connection ends, however it does; panics if it does not.
+pub async fn to_the_end(socket: &mut TcpStream) -> Vec<u8> {
+    let mut answer = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut answer)).await;
+    assert!(ended.is_ok(), "the connection is open after 20 seconds; it said {answer:?}");
+    answer
+}
+
 /// One request, as it goes over the wire.
 pub async fn raw(address: SocketAddr, request: &[u8]) -> String {
-    let mut socket = TcpStream::connect(address).await.unwrap();
+    exchange(TcpStream::connect(address).await.unwrap(), request).await
+}
+
+async fn exchange(mut socket: TcpStream, request: &[u8]) -> String {
     socket.write_all(request).await.unwrap();
     let mut answer = Vec::new();
     let read = async { while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {} };
@@ -131,11 +162,22 @@ fn is_whole(answer: &[u8]) -> bool {
 }
 
 pub async fn http(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Http {
+    http_from([127, 0, 0, 1], address, method, path, headers, body).await
+}
+
+pub async fn http_from(
+    source: [u8; 4],
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Http {
     let length = body.len();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
     );
-    let answer = raw(address, request.as_bytes()).await;
+    let answer = exchange(connect_from(source, address).await, request.as_bytes()).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
     let body =
