@@ -55,6 +55,7 @@ fn configurations_that_cannot_be_are_refused() {
         ("\"delay\": 0", "\"delay\": 18446744073709551615", "`delay` is 18446744073709551615"),
         ("\"delay\": 0", "\"delay\": 18446744073709551614", "`delay` is 18446744073709551614"),
         ("\"memory\": 3", "\"memory\": 18446744073709551615", "`controller.memory` is 1844"),
+        ("\"delay\": 0", "\"delay\": 0, \"vectors\": \"config.json\"", "`vectors` is \"config.json\""),
         ("\"delay\": 0", "\"delay\": 0, \"vectors\": \"../x\"", "expected a file name"),
         ("\"delay\": 0", "\"delay\": 0, \"colour\": 1", "colour"),
         ("\"embedding_dim\": 8", "\"embedding_dim\": 9", "expected"),
@@ -242,6 +243,24 @@ fn label_and_word_lists_end() {
     let (_dir, model) = saved();
     fs::write(model.join("labels.txt"), many).unwrap();
     assert_says(&model, "labels.txt", &["more than 65535 labels"]);
+}
+
+/// Neither a device nor a pipe: reading one would not end, or not begin.
+#[cfg(unix)]
+#[test]
+fn only_plain_files_are_read() {
+    for file in ["config.json", "labels.txt", "vocab.txt", "model.safetensors"] {
+        let (_dir, model) = saved();
+        let path = model.join(file);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert_says(&model, file, &["is not a plain file"]);
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        if made.is_ok_and(|status| status.success()) {
+            assert_says(&model, file, &["is not a plain file"]);
+        }
+    }
 }
 
 #[test]
