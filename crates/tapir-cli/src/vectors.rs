@@ -17,7 +17,7 @@ pub(crate) enum Vectors {
     Lookup(Lookup),
 }
 
-/// Make the small, memory-mapped form out of GloVe, word2vec or a safetensors table
+/// Make the small form that ships out of GloVe, word2vec or a safetensors table
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir vectors build glove.6B.300d.txt glove.tapirvec --notice 'GloVe 6B, PDDL'

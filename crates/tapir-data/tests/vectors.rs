@@ -7,6 +7,7 @@ use std::{fs, io::Write, path::Path};
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 use tapir::WordVectors;
+use tapir::vectors::checksum;
 use tapir_data::{Result, VectorFormat, VectorOptions, VectorTable};
 
 const GLOVE: &str = "the 0.5 -1 2\nplay 1 0 0.25\n. . . 3 2 1\n";
@@ -175,6 +176,134 @@ fn the_vectors_that_ship_are_whole() {
     );
 }
 
+/// A table of 200 words whose header and data were changed, with a checksum that agrees.
+fn forged(change: impl FnOnce(&mut serde_json::Value, &mut Vec<u8>)) -> Vec<u8> {
+    let mut table = VectorTable::new(4);
+    for number in 0..200 {
+        table.push(&format!("word{number:03}"), &[number as f32, 1.0, -1.0, 0.5]).unwrap();
+    }
+    let bytes = table.to_bytes().unwrap();
+    let (length, rest) = bytes.split_first_chunk().unwrap();
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let mut header: serde_json::Value = serde_json::from_slice(header).unwrap();
+    let mut data = data.to_vec();
+    change(&mut header, &mut data);
+    header["__metadata__"]["checksum"] = format!("{:016x}", checksum(&data)).into();
+    let header = header.to_string();
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
+}
+
+/// Why a forged table is refused.
+fn refusal(change: impl FnOnce(&mut serde_json::Value, &mut Vec<u8>)) -> String {
+    let bytes = forged(change);
+    WordVectors::from_bytes(bytes, "forged").expect_err("the table should be refused").to_string()
+}
+
+/// Where a tensor starts in the data.
+fn start(header: &serde_json::Value, tensor: &str) -> usize {
+    header[tensor]["data_offsets"][0].as_u64().unwrap() as usize
+}
+
+#[test]
+fn scales_that_no_row_can_have_are_refused() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -1.0, f32::MAX] {
+        let error = refusal(|header, data| {
+            let at = start(header, "scales") + 4 * 7;
+            data[at..at + 4].copy_from_slice(&bad.to_le_bytes());
+        });
+        assert!(error.contains(&format!("the scale of row 7 is {bad};")), "{error}");
+    }
+    for bad in ["inf", "NaN", "-1", "1e39", "much"] {
+        let error = refusal(|header, _| header["__metadata__"]["scale"] = bad.into());
+        assert!(error.contains(&format!("`scale` is \"{bad}\"; expected a finite number")), "{error}");
+    }
+    let mut table = VectorTable::new(1);
+    assert!(table.push("a", &[f32::MAX]).unwrap_err().to_string().contains("too large"));
+}
+
+#[test]
+fn sizes_that_are_not_there_are_refused() {
+    for bad in ["1e30", "NaN", "-1", "18446744073709551616", "200.5", ""] {
+        let error = refusal(|header, _| header["__metadata__"]["words"] = bad.into());
+        assert!(error.contains(&format!("`words` is {bad:?}; expected a whole number")), "{error}");
+    }
+    let error = refusal(|header, _| header["__metadata__"]["words"] = usize::MAX.to_string().into());
+    assert!(error.contains("do not agree"), "{error}");
+    // No rows, each of them of more numbers than there is memory for.
+    for shape in [[0, 1_u64 << 60], [0, 0], [1 << 60, 0]] {
+        let error = refusal(|header, data| {
+            let at = start(header, "rows");
+            data.drain(at..at + 800);
+            for tensor in ["rows", "scales", "words", "blocks", "word_rows"] {
+                for end in 0..2 {
+                    let offset = &mut header[tensor]["data_offsets"][end];
+                    let old = offset.as_u64().unwrap() as usize;
+                    *offset = (old - 800.min(old.saturating_sub(at))).into();
+                }
+            }
+            header["rows"]["shape"] = serde_json::json!(shape);
+        });
+        assert!(error.contains("`rows` has shape"), "{error}");
+    }
+}
+
+/// Blocks that share their bytes would be a small file of many long words.
+#[test]
+fn blocks_of_words_that_overlap_are_refused() {
+    for order in [[0_u32, 0, 0, 0, 0, 0, 0], [6, 5, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5, u32::MAX]] {
+        let result = WordVectors::from_bytes(
+            forged(|header, data| {
+                let at = start(header, "blocks");
+                for (number, start) in order.iter().enumerate() {
+                    data[at + 4 * number..][..4].copy_from_slice(&start.to_le_bytes());
+                }
+            }),
+            "forged",
+        );
+        let error = result.expect_err("the table should be refused").to_string();
+        assert!(error.contains("damaged: "), "{error}");
+    }
+    let error = refusal(|header, data| {
+        // The first letter of the second block's first word, so that it sorts before the first's.
+        let second = start(header, "blocks") + 4;
+        let second = u32::from_le_bytes(*data[second..].first_chunk().unwrap()) as usize;
+        let at = start(header, "words") + second + 1;
+        data[at] = b'a';
+    });
+    assert!(error.contains("not in order"), "{error}");
+}
+
+/// Offsets whose sum wraps round to the length of the file.
+#[test]
+fn tables_that_claim_more_than_there_is_are_refused() {
+    let largest = (1_u64 << 61) - 1;
+    let tensors = (0..9).map(|i| {
+        let (start, end) = (i * largest, if i == 8 { u64::MAX } else { (i + 1) * largest });
+        let shape = [1, end - start];
+        (i.to_string(), serde_json::json!({"dtype": "U8", "shape": shape, "data_offsets": [start, end]}))
+    });
+    let header = serde_json::Value::Object(tensors.collect()).to_string();
+    let whole = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+    let compact = VectorOptions { format: Some(VectorFormat::Compact), ..VectorOptions::default() };
+    for bytes in [&whole[..], &whole[..whole.len() - 1]] {
+        let error = read_with(bytes, &compact).unwrap_err().to_string();
+        assert!(error.contains("not safetensors, or cut short"), "{error}");
+        assert!(WordVectors::from_bytes(bytes.to_vec(), "forged").is_err());
+    }
+    for shape in [[0, 1_u64 << 60], [1 << 60, 0]] {
+        let header = serde_json::json!({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}});
+        let header = header.to_string();
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+        let error = read_with(&bytes, &compact).unwrap_err().to_string();
+        assert!(error.contains("holds no table"), "{error}");
+    }
+    let binary = VectorOptions { format: Some(VectorFormat::Word2vec), ..VectorOptions::default() };
+    for header in ["9 0\n", "18446744073709551615 0\n", "18446744073709551615 18446744073709551615\n"] {
+        let error = read_with(header.as_bytes(), &binary).unwrap_err().to_string();
+        assert!(error.contains("its first line is not `words dim`"), "{error}");
+    }
+}
+
 #[test]
 fn no_damage_makes_the_reader_panic() {
     let mut table = VectorTable::new(4);
@@ -221,6 +350,24 @@ proptest! {
             let forms = [other.clone(), other.to_lowercase(), capital, other.to_uppercase()];
             let expected = forms.iter().find_map(|form| words.iter().position(|word| word == form));
             prop_assert_eq!(vectors.row(&other), expected.map(|row| row as u32));
+        }
+    }
+
+    /// Any bytes behind a header that agrees with them: the checksum is no defence against those
+    /// who can compute it.
+    #[test]
+    fn no_forgery_makes_the_reader_panic(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40)) {
+        let bytes = forged(|_, data| for (index, byte) in damage {
+            let at = index.index(data.len());
+            data[at] = byte;
+        });
+        if let Ok(vectors) = WordVectors::from_bytes(bytes, "forged") {
+            let total: usize = vectors.words().map(|(word, _)| word.len()).sum();
+            prop_assert!(total <= 32 * vectors.bytes().len() * 3);
+            for word in ["word007", "", "word", "zebra", "\u{0}"] {
+                vectors.vector(word);
+            }
+            VectorTable::from_vectors(&vectors).to_bytes().unwrap();
         }
     }
 

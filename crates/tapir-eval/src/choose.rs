@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::amend;
 use crate::table::tau;
 use crate::{Error, Evaluation, Result, Sweep};
 
@@ -157,9 +156,10 @@ impl Choice {
     /// Makes the threshold the default of the model in `folder`, and notes in its configuration why.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let why = serde_json::to_value(self).map_err(|error| Error::results(folder, error))?;
-        amend(folder, |config| {
+        tapir::amend(folder, |config| {
             config.threshold = self.threshold;
             config.provenance.insert("threshold".to_owned(), why);
-        })
+        })?;
+        Ok(())
     }
 }

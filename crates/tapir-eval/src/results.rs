@@ -110,15 +110,6 @@ impl ModelInfo {
     }
 }
 
-/// Changes the configuration of the model in `folder`: aside, then renamed, so that the model is whole at any time.
-pub(crate) fn amend(folder: &Path, change: impl FnOnce(&mut tapir::Config)) -> Result<()> {
-    let path = folder.join("config.json");
-    let text = fs::read_to_string(&path).map_err(|error| tapir::Error::io(&path, error))?;
-    let mut config = tapir::Config::from_json(&text, &path.display().to_string())?;
-    change(&mut config);
-    write_aside(&path, config.to_json().as_bytes())
-}
-
 impl Results {
     /// Results without any part yet.
     pub fn new(dataset: &Dataset, model: ModelInfo, commit: Option<String>) -> Self {
@@ -186,7 +177,8 @@ impl Results {
             "last_revision": self.reference.as_ref().map(row),
             "against": self.against,
         });
-        amend(folder, |config| _ = config.provenance.insert("scores".to_owned(), scores))
+        tapir::amend(folder, |config| _ = config.provenance.insert("scores".to_owned(), scores))?;
+        Ok(())
     }
 
     /// Writes a results file: aside, then renamed. Missing folders are made.

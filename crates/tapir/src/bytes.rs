@@ -1,4 +1,4 @@
-//! Bytes that live somewhere: mapped from a file, embedded in the program, or owned.
+//! Bytes that live somewhere: embedded in the program, or owned.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,28 +15,14 @@ pub struct Bytes(Arc<Place>);
 enum Place {
     Owned(Vec<u8>),
     Static(&'static [u8]),
-    #[cfg(feature = "store")]
-    Mapped(memmap2::Mmap),
 }
 
 impl Bytes {
-    /// Maps a file. It must not be changed in place while it is mapped: tapir's own writers write aside and rename.
+    /// Reads a file whole. It is not mapped: a file that is cut while it is mapped kills the
+    /// process that reads it, and one that is written over changes a model while it runs.
     #[cfg(feature = "store")]
-    #[allow(unsafe_code)]
     pub fn open(path: &std::path::Path) -> crate::Result<Self> {
-        let error = |source| crate::Error::io(path, source);
-        let file = std::fs::File::open(path).map_err(error)?;
-        let data = file.metadata().map_err(error)?;
-        if data.is_dir() {
-            return Err(crate::Error::invalid(path.display(), "is a directory; expected a file"));
-        }
-        if data.len() == 0 {
-            return Ok(Self::from(Vec::new())); // an empty file cannot be mapped
-        }
-        // SAFETY: the mapping is read-only and private. Another process that truncates the file under us could still
-        // fault a read; every program that maps files lives with that, and our writers never change a file in place.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(error)?;
-        Ok(Self(Arc::new(Place::Mapped(map))))
+        crate::store::Plain::open(path)?.bytes()
     }
 }
 
@@ -59,8 +45,6 @@ impl Deref for Bytes {
         match &*self.0 {
             Place::Owned(bytes) => bytes,
             Place::Static(bytes) => bytes,
-            #[cfg(feature = "store")]
-            Place::Mapped(map) => map,
         }
     }
 }

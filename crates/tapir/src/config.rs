@@ -229,15 +229,21 @@ impl Config {
                 "neither a `processor` nor a `reviser`: there is nothing to run",
             ));
         }
-        if self.delay + self.controller.as_ref().map_or(1, |c| c.memory) > self.max_length {
-            return Err(Error::invalid(file, "`delay` and the memory together must fit in `max_length`"));
+        let memory = self.controller.as_ref().map_or(1, |c| c.memory);
+        if self.delay.checked_add(memory).is_none_or(|least| least > self.max_length) {
+            let reason = format!(
+                "`delay` is {}: with the memory ({memory}) it must fit in `max_length` ({})",
+                self.delay, self.max_length
+            );
+            return Err(Error::invalid(file, reason));
         }
         Ok(())
     }
 
     /// Every tensor of `model.safetensors` with its shape, for `labels` labels and `words` trained word rows.
     ///
-    /// Matrices are `[outputs, inputs]`; `docs/model-format.md` says what each one is.
+    /// Matrices are `[outputs, inputs]`; `docs/model-format.md` says what each one is. The sizes
+    /// must be [valid](Self::validate).
     pub fn tensors(&self, labels: usize, words: usize) -> Vec<(String, Vec<usize>)> {
         let mut list = Vec::new();
         let mut affine = |name: String, outputs: usize, inputs: usize| {

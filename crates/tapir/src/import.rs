@@ -4,6 +4,7 @@
 //! summed, and the controller's gates (f, o, i, ĉ) are put in the order of the LSTM's (i, f, g, o).
 
 use crate::tensors::Tensors;
+use crate::vocabulary::LARGEST;
 use crate::{
     Bytes, Config, ControllerConfig, Error, Labels, Parts, ProcessorConfig, Result, ReviserConfig,
     ReviserKind, Scheme, TensorWriter, Vocabulary,
@@ -101,6 +102,11 @@ pub fn import(
     }
     let vocabulary = match vocabulary {
         Some(vocabulary) => vocabulary,
+        // Counted first: a name takes far more memory than a row may take in the file.
+        None if words > LARGEST => {
+            let reason = format!("the model has {words} word rows, expected at most {LARGEST}");
+            return Err(Error::invalid(file, reason));
+        }
         None => Vocabulary::new((3..words).map(|i| format!("word-{i}")))?,
     };
     if vocabulary.len() != words {

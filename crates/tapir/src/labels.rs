@@ -1,10 +1,12 @@
 //! The label set, and spans from labels.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::vocabulary::shorten;
 use crate::{Error, Result, Scheme};
 
 /// The name of a label, shared: cheap to clone, compares and prints as text.
@@ -88,24 +90,29 @@ impl Labels {
 
     fn build<L: AsRef<str>>(names: impl Iterator<Item = L>, file: &str) -> Result<Self> {
         let mut labels = Self { names: Vec::new() };
+        let mut seen = HashSet::new();
         for name in names {
             let name = name.as_ref();
             let line = labels.names.len() + 1;
+            // Counted while they are read, so that a list without an end has one.
+            if line > usize::from(u16::MAX) {
+                let reason = format!("more than {} labels; is this a list of labels?", u16::MAX);
+                return Err(Error::invalid(file, reason));
+            }
             if name.is_empty() || name.contains(['\n', '\r']) {
+                let name = shorten(name);
                 let reason = format!("line {line}: {name:?} cannot be a label: a label is a non-empty line");
                 return Err(Error::invalid(file, reason));
             }
-            if labels.id(name).is_some() {
-                return Err(Error::invalid(file, format!("line {line}: `{name}` stands here twice")));
+            let label = Label::from(name);
+            if !seen.insert(label.clone()) {
+                let reason = format!("line {line}: `{}` stands here twice", shorten(name));
+                return Err(Error::invalid(file, reason));
             }
-            labels.names.push(name.into());
+            labels.names.push(label);
         }
         if labels.len() == labels.first() {
             return Err(Error::invalid(file, "there is no label in it"));
-        }
-        if labels.len() > usize::from(u16::MAX) {
-            let reason = format!("{} labels, expected at most {}", labels.len(), u16::MAX);
-            return Err(Error::invalid(file, reason));
         }
         Ok(labels)
     }

@@ -54,6 +54,10 @@ pub use labels::{Label, Labels, Span, spans};
 pub use model::Model;
 pub use parts::Parts;
 pub use session::{FinalPass, Finish, LONGEST_WORD, Mode, Session};
+#[cfg(feature = "store")]
+pub use store::amend;
+#[doc(hidden)]
+pub use tensors::read_header;
 pub use tensors::{Precision, TensorWriter};
 pub use tokenizer::Tokenizer;
 pub use vectors::WordVectors;

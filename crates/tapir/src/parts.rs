@@ -32,6 +32,7 @@ impl Parts {
 
     /// A model of the given sizes with random weights, the same for the same seed: for benchmarks and tests.
     pub fn random(config: Config, labels: Labels, vocabulary: Vocabulary, seed: u64) -> Result<Self> {
+        config.validate("config.json")?;
         let mut state = seed;
         // splitmix64, mapped to -1..1
         let mut next = move || {

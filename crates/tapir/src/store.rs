@@ -1,6 +1,13 @@
-//! A model on disk: a directory of `config.json`, `labels.txt`, `vocab.txt` and `model.safetensors`, memory-mapped.
+//! A model on disk: a directory of `config.json`, `labels.txt`, `vocab.txt` and
+//! `model.safetensors`.
+//!
+//! At any instant the directory holds one whole model. A new one is written beside it and exchanged
+//! with it in one step; where the system cannot do that, the old one is set aside under a name by
+//! which a reader finds it. A reader opens all files before it reads any, and begins again if the
+//! directory was exchanged in between.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +19,11 @@ const LABELS: &str = "labels.txt";
 const VOCABULARY: &str = "vocab.txt";
 const WEIGHTS: &str = "model.safetensors";
 
-/// Text files of a model may not be larger than this: they are read whole.
+/// Text files of a model may not be larger than this.
 const LARGEST_TEXT: u64 = 1 << 28;
+/// So often is a model looked at that is replaced while it is opened, which takes far less time
+/// than to write one.
+const TRIES: usize = 100;
 
 impl Model {
     /// Opens a model directory.
@@ -38,102 +48,373 @@ impl Model {
 }
 
 impl Parts {
-    /// Reads a model directory; the weights stay on disk, mapped.
+    /// Reads a model directory. What happens to its files afterwards does not change what was read,
+    /// and a model that is [replaced](Self::replace) meanwhile is read as it was before or as it is
+    /// afterwards.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         let dir = dir.as_ref();
-        if !dir.is_dir() {
-            let reason = if dir.exists() { "is not a directory" } else { "there is no such directory" };
-            return Err(Error::invalid(
-                dir.display(),
-                format!("{reason}; expected a model: a directory with {CONFIG}"),
-            ));
+        for _ in 0..TRIES {
+            let place = locate(dir)?;
+            let before = Identity::of(&place);
+            let files = Files::open(&place);
+            if Identity::of(&place) == before {
+                return files?.read();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        let (config, file) = read(dir, CONFIG)?;
-        let config = Config::from_json(&config, &file)?;
-        let (labels, file) = read(dir, LABELS)?;
-        let labels = Labels::from_text(&labels, &file)?;
-        let (words, file) = read(dir, VOCABULARY)?;
-        let mut vocabulary = Vocabulary::from_text(&words, &file)?;
-        if let Some(name) = &config.vectors {
-            vocabulary = vocabulary.with_vectors(Arc::new(WordVectors::open(&vectors(dir, name)?)?));
-        }
-        Ok(Self { config, labels, vocabulary, weights: Bytes::open(&dir.join(WEIGHTS))? })
+        Err(Error::invalid(dir.display(), "is replaced again and again; try again when that has ended"))
     }
 
     /// Writes a model to a new directory: aside first, then moved into place whole. An existing directory is refused.
     pub fn save(&self, dir: impl AsRef<Path>) -> Result<()> {
         let dir = dir.as_ref();
-        if dir.exists() {
-            return Err(Error::invalid(
-                dir.display(),
-                "exists already; remove it or choose another directory",
-            ));
+        let exists =
+            || Error::invalid(dir.display(), "exists already; remove it or choose another directory");
+        if is_there(dir) || set_aside(dir).is_some() {
+            return Err(exists());
         }
-        self.replace(dir)
+        self.put(dir, |new| {
+            fs::rename(new, dir).map_err(|error| if is_there(dir) { exists() } else { Error::io(dir, error) })
+        })
     }
 
-    /// Writes a model to a directory, in the place of what is there.
+    /// Writes a model to a directory, in the place of what is there: at any instant, and whenever
+    /// the process is killed, the directory holds the old model or the new one.
     pub fn replace(&self, dir: impl AsRef<Path>) -> Result<()> {
         let dir = dir.as_ref();
-        let aside = beside(dir, "new")?;
-        let result = self.write(&aside).and_then(|()| {
-            let old = beside(dir, "old")?;
-            if dir.exists() {
-                fs::rename(dir, &old).map_err(|error| Error::io(dir, error))?;
-            }
-            fs::rename(&aside, dir).map_err(|error| {
-                let _ = fs::rename(&old, dir); // puts back what was there
-                Error::io(dir, error)
-            })?;
-            let _ = fs::remove_dir_all(&old); // there may be none
-            Ok(())
-        });
-        if result.is_err() {
-            let _ = fs::remove_dir_all(&aside);
+        if is_there(dir) && !dir.is_dir() {
+            return Err(Error::invalid(dir.display(), "is a file; expected the name of a directory"));
         }
-        result
+        self.put(dir, |new| exchange_or_rename(new, dir).map_err(|error| Error::io(dir, error)))
+    }
+
+    /// Writes the model beside `dir`, and lets `place` bring it there. What is then in its place is
+    /// thrown away.
+    fn put(&self, dir: &Path, place: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        let parent = parent(dir);
+        fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
+        let _lock = Lock::write(dir);
+        let aside = vacant(dir, "new", |path| fs::create_dir(path))?;
+        let result = self.write(&aside).and_then(|()| place(&aside));
+        let _ = fs::remove_dir_all(&aside);
+        result?;
+        sync(parent)
     }
 
     fn write(&self, dir: &Path) -> Result<()> {
-        fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;
-        let write = |name: &str, bytes: &[u8]| {
-            let path = dir.join(name);
-            let file = fs::File::create(&path).and_then(|mut file| {
-                std::io::Write::write_all(&mut file, bytes)?;
-                file.sync_all()
-            });
-            file.map_err(|error| Error::io(path, error))
-        };
-        write(CONFIG, self.config.to_json().as_bytes())?;
-        write(LABELS, self.labels.to_text().as_bytes())?;
-        write(VOCABULARY, self.vocabulary.to_text().as_bytes())?;
-        write(WEIGHTS, &self.weights)?;
+        write(&dir.join(CONFIG), self.config.to_json().as_bytes())?;
+        write(&dir.join(LABELS), self.labels.to_text().as_bytes())?;
+        write(&dir.join(VOCABULARY), self.vocabulary.to_text().as_bytes())?;
+        write(&dir.join(WEIGHTS), &self.weights)?;
         if let (Some(name), Some(vectors)) = (&self.config.vectors, self.vocabulary.vectors()) {
-            write(plain(dir, name)?, vectors.bytes())?;
+            write(&dir.join(plain(dir, name)?), vectors.bytes())?;
         }
-        Ok(())
+        sync(dir)
     }
 }
 
-fn read(dir: &Path, name: &str) -> Result<(String, String)> {
-    let path = dir.join(name);
-    let data = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
-    if data.len() > LARGEST_TEXT {
-        return Err(Error::invalid(
-            path.display(),
-            format!("{} bytes, expected a small text file", data.len()),
-        ));
+/// Changes the configuration of the model in `dir`, and nothing else: aside, then renamed, so that
+/// the model is whole at any time.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("tapir-doc-amend-{}", std::process::id()));
+/// # tapir::doctest::parts().replace(&folder)?;
+/// tapir::amend(&folder, |config| config.threshold = 0.3)?;
+/// assert_eq!(tapir::Model::open(&folder)?.config().threshold, 0.3);
+/// # std::fs::remove_dir_all(&folder).ok();
+/// # Ok::<(), tapir::Error>(())
+/// ```
+pub fn amend(dir: impl AsRef<Path>, change: impl FnOnce(&mut Config)) -> Result<()> {
+    // Nobody replaces the model meanwhile, which would then have the configuration of the old one.
+    let _lock = Lock::alone(dir.as_ref());
+    let dir = locate(dir.as_ref())?;
+    let path = dir.join(CONFIG);
+    let mut config = Plain::open(&path)?.config()?;
+    change(&mut config);
+    config.validate(&path.display().to_string())?;
+    leftovers(&path, "new").iter().for_each(|path| _ = fs::remove_file(path));
+    let aside = vacant(&path, "new", |path| File::create_new(path).map(drop))?;
+    let renamed = write(&aside, config.to_json().as_bytes())
+        .and_then(|()| fs::rename(&aside, &path).map_err(|error| Error::io(&path, error)));
+    if renamed.is_err() {
+        let _ = fs::remove_file(&aside);
     }
-    let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
-    Ok((text, path.display().to_string()))
+    renamed?;
+    sync(&dir)
 }
 
-/// A name from `config.json` must be a file name: a model never reaches outside its directory and the one around it.
+/// The files of a model, opened one right after the other: once they are, they may be renamed and
+/// removed.
+struct Files {
+    config: Config,
+    labels: Plain,
+    vocabulary: Plain,
+    vectors: Option<Plain>,
+    weights: Plain,
+}
+
+impl Files {
+    fn open(dir: &Path) -> Result<Self> {
+        let config = Plain::open(&dir.join(CONFIG))?;
+        let labels = Plain::open(&dir.join(LABELS))?;
+        let vocabulary = Plain::open(&dir.join(VOCABULARY))?;
+        let weights = Plain::open(&dir.join(WEIGHTS))?;
+        let config = config.config()?;
+        let vectors = config.vectors.as_ref().map(|name| Plain::open(&vectors(dir, name)?)).transpose()?;
+        Ok(Self { config, labels, vocabulary, vectors, weights })
+    }
+
+    fn read(self) -> Result<Parts> {
+        let Self { config, labels, vocabulary, vectors, weights } = self;
+        let (labels, file) = labels.text()?;
+        let labels = Labels::from_text(&labels, &file)?;
+        let (words, file) = vocabulary.text()?;
+        let mut vocabulary = Vocabulary::from_text(&words, &file)?;
+        if let Some(vectors) = vectors {
+            let file = vectors.path.display().to_string();
+            vocabulary = vocabulary.with_vectors(Arc::new(WordVectors::from_bytes(vectors.bytes()?, &file)?));
+        }
+        Ok(Parts { config, labels, vocabulary, weights: weights.bytes()? })
+    }
+}
+
+/// An open file that is neither a directory nor a device or pipe, from which reading might not end.
+pub(crate) struct Plain {
+    path: PathBuf,
+    file: File,
+}
+
+impl Plain {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let error = |error| Error::io(path, error);
+        // Asked before it is opened, for a pipe cannot even be opened before somebody writes to it.
+        let kind = fs::metadata(path).map_err(error)?.file_type();
+        if !kind.is_file() {
+            let reason =
+                if kind.is_dir() { "is a directory; expected a file" } else { "is not a plain file" };
+            return Err(Error::invalid(path.display(), reason));
+        }
+        Ok(Self { path: path.to_owned(), file: File::open(path).map_err(error)? })
+    }
+
+    /// All of it.
+    pub(crate) fn bytes(self) -> Result<Bytes> {
+        Ok(self.read(u64::MAX)?.into())
+    }
+
+    /// A text, and what errors call it.
+    fn text(self) -> Result<(String, String)> {
+        let path = self.path.clone();
+        let text = String::from_utf8(self.read(LARGEST_TEXT)?)
+            .map_err(|error| Error::invalid(path.display(), format!("not UTF-8: {}", error.utf8_error())))?;
+        Ok((text, path.display().to_string()))
+    }
+
+    fn config(self) -> Result<Config> {
+        let (json, file) = self.text()?;
+        Config::from_json(&json, &file)
+    }
+
+    /// The bytes of a file that is no longer than `limit`. Memory is asked for once, and no more
+    /// than there is.
+    fn read(self, limit: u64) -> Result<Vec<u8>> {
+        let Self { path, file } = self;
+        let error = |error| Error::io(&path, error);
+        let invalid = |reason: String| Error::invalid(path.display(), reason);
+        let length = file.metadata().map_err(error)?.len();
+        if length > limit {
+            return Err(invalid(format!("{length} bytes, expected at most {limit}")));
+        }
+        let mut bytes = Vec::new();
+        let room = usize::try_from(length).ok().and_then(|length| bytes.try_reserve_exact(length).ok());
+        room.ok_or_else(|| invalid(format!("{length} bytes, more than there is memory for")))?;
+        file.take(length.saturating_add(1)).read_to_end(&mut bytes).map_err(error)?;
+        if bytes.len() as u64 != length {
+            return Err(invalid(format!("{length} bytes that changed while they were read; try again")));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Tells a directory from another one that takes its place, and from itself after a file in it was
+/// exchanged.
+struct Identity {
+    #[cfg(unix)]
+    stamp: Option<[i64; 4]>,
+    /// Open for as long as it is compared, so that no other directory gets its number.
+    #[cfg(unix)]
+    _pin: Option<File>,
+    #[cfg(not(unix))]
+    stamp: Option<[Option<std::time::SystemTime>; 2]>,
+}
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(dir: &Path) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let pin = File::open(dir).ok();
+        let data = pin.as_ref().map_or_else(|| fs::metadata(dir), File::metadata);
+        let stamp =
+            data.ok().map(|data| [data.dev() as i64, data.ino() as i64, data.ctime(), data.ctime_nsec()]);
+        Self { stamp, _pin: pin }
+    }
+
+    #[cfg(not(unix))]
+    fn of(dir: &Path) -> Self {
+        let data = fs::metadata(dir).ok();
+        Self { stamp: data.map(|data| [data.created().ok(), data.modified().ok()]) }
+    }
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        self.stamp.is_some() && self.stamp == other.stamp
+    }
+}
+
+/// Writers of models in one directory. Each may write, but what a killed one left is removed only
+/// by one that is alone.
+struct Lock;
+
+impl Lock {
+    /// Held while a model is written beside `dir`; first removes what killed processes left there.
+    fn write(dir: &Path) -> Option<File> {
+        let lock = Self::of(dir)?;
+        if lock.try_lock().is_ok() {
+            tidy(dir);
+            lock.unlock().ok()?;
+        }
+        lock.lock_shared().ok()?;
+        Some(lock)
+    }
+
+    /// Held while nobody may write a model beside `dir`.
+    fn alone(dir: &Path) -> Option<File> {
+        let lock = Self::of(dir)?;
+        lock.lock().ok()?;
+        Some(lock)
+    }
+
+    /// The directory around `dir` is the lock: there is no file to leave behind. Without locks, as
+    /// on some file systems, nothing is removed.
+    fn of(dir: &Path) -> Option<File> {
+        File::open(parent(dir)).ok()
+    }
+}
+
+/// Removes what killed processes left beside `dir`, having put the old model back if it is the only
+/// one.
+fn tidy(dir: &Path) {
+    if !is_there(dir)
+        && let Some(old) = set_aside(dir)
+    {
+        let _ = fs::rename(old, dir);
+    }
+    let old = if is_there(dir) { leftovers(dir, "old") } else { Vec::new() };
+    for path in leftovers(dir, "new").into_iter().chain(old) {
+        let _ = fs::remove_dir_all(&path);
+    }
+}
+
+/// Where the model is: in `dir` or, if somebody was killed between two renames, in the directory
+/// that was set aside.
+fn locate(dir: &Path) -> Result<PathBuf> {
+    // The name is looked at again, for the new model may have come between the two looks.
+    let found = [Some(dir.to_owned()), set_aside(dir), Some(dir.to_owned())];
+    found.into_iter().flatten().find(|path| path.is_dir()).ok_or_else(|| {
+        let reason = if is_there(dir) { "is not a directory" } else { "there is no such directory" };
+        let reason = format!("{reason}; expected a model: a directory with {CONFIG}");
+        Error::invalid(dir.display(), reason)
+    })
+}
+
+/// The model that was set aside and not replaced, if `dir` is missing.
+fn set_aside(dir: &Path) -> Option<PathBuf> {
+    let changed = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+    if is_there(dir) { None } else { leftovers(dir, "old").into_iter().max_by_key(changed) }
+}
+
+/// Puts `new` in the place of `dir`, and the old one, if there is any, in the place of `new`.
+fn exchange_or_rename(new: &Path, dir: &Path) -> io::Result<()> {
+    for _ in 0..TRIES {
+        if is_there(dir) {
+            match exchange(new, dir) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {} // somebody removed it
+                Err(_) => return rename_both(new, dir),
+                Ok(()) => return Ok(()),
+            }
+        } else {
+            match fs::rename(new, dir) {
+                Err(_) if is_there(dir) => {} // somebody was faster
+                result => return result,
+            }
+        }
+    }
+    Err(io::Error::other("it comes and goes; is another program writing it?"))
+}
+
+/// Exchanges two directories in one step.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// The same in three steps. Between the first two [`locate`] finds the old model; the third is for
+/// its name only, by which it would be found again if somebody removed the new one.
+fn rename_both(new: &Path, dir: &Path) -> io::Result<()> {
+    let old =
+        vacant(dir, "old", |old| if is_there(old) { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) })
+            .map_err(io::Error::other)?;
+    fs::rename(dir, &old)?;
+    if let Err(error) = fs::rename(new, dir) {
+        let _ = fs::rename(&old, dir); // puts back what was there
+        return Err(error);
+    }
+    fs::rename(&old, new)
+}
+
+/// Writes a file through to the disk.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let written = File::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|error| Error::io(path, error))
+}
+
+/// Writes a directory's own list of names through to the disk, where that can be asked for.
+fn sync(dir: &Path) -> Result<()> {
+    #[cfg(unix)]
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| Error::io(dir, error))?;
+    let _ = dir;
+    Ok(())
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn parent(dir: &Path) -> &Path {
+    match dir.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A name from `config.json` must be a file name of its own: a model never reaches outside its
+/// directory and the one around it, and does not write over its own files.
 fn plain<'a>(dir: &Path, name: &'a str) -> Result<&'a str> {
-    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+    let own = [CONFIG, LABELS, VOCABULARY, WEIGHTS].contains(&name);
+    if own || name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(Error::invalid(
             dir.join(CONFIG).display(),
-            format!("`vectors` is {name:?}, expected a file name"),
+            format!("`vectors` is {name:?}, expected a file name of their own"),
         ));
     }
     Ok(name)
@@ -147,10 +428,107 @@ fn vectors(dir: &Path, name: &str) -> Result<PathBuf> {
     Ok(if !own.exists() && shared.exists() { shared } else { own })
 }
 
-/// A directory next to `dir` that nobody else uses.
-fn beside(dir: &Path, what: &str) -> Result<PathBuf> {
+/// What the names of directories beside `dir` begin with that are not models of their own.
+fn prefix(dir: &Path, what: &str) -> Result<String> {
     let name =
         dir.file_name().ok_or_else(|| Error::invalid(dir.display(), "is not the name of a directory"))?;
-    let name = format!(".{}.{what}-{}", name.to_string_lossy(), std::process::id());
-    Ok(dir.with_file_name(name))
+    Ok(format!(".{}.{what}-", name.to_string_lossy()))
+}
+
+/// A path beside `dir` that nobody else uses; `take` fails if it exists already.
+fn vacant(dir: &Path, what: &str, take: impl Fn(&Path) -> io::Result<()>) -> Result<PathBuf> {
+    let prefix = prefix(dir, what)?;
+    let process = std::process::id();
+    for number in 0_u64.. {
+        let path = match number {
+            0 => dir.with_file_name(format!("{prefix}{process}")),
+            _ => dir.with_file_name(format!("{prefix}{process}-{number}")),
+        };
+        match take(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io(path, error)),
+        }
+    }
+    unreachable!("not every number is taken")
+}
+
+/// Every path beside `dir` that [`vacant`] gave somebody.
+fn leftovers(dir: &Path, what: &str) -> Vec<PathBuf> {
+    let (Ok(prefix), Ok(entries)) = (prefix(dir, what), fs::read_dir(parent(dir))) else { return Vec::new() };
+    let ours = |name: &str| {
+        let number = name.strip_prefix(&prefix);
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+    };
+    let entries = entries.filter_map(Result::ok).filter(|entry| ours(&entry.file_name().to_string_lossy()));
+    entries.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Without an exchange in one step, being killed after any of the steps leaves a model that
+    /// opens.
+    #[test]
+    fn a_model_that_was_set_aside_is_found_and_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("model");
+        let mut parts = crate::doctest::parts();
+        parts.save(&dir).unwrap();
+        parts.config.threshold = 0.25;
+        let threshold = || Parts::open(&dir).unwrap().config.threshold;
+
+        fs::create_dir(folder.path().join(".model.new-1")).unwrap();
+        fs::rename(&dir, folder.path().join(".model.old-1")).unwrap();
+        assert_eq!(threshold().to_bits(), 0.5_f32.to_bits());
+        assert!(parts.save(&dir).unwrap_err().to_string().contains("exists already"));
+        amend(&dir, |config| config.threshold = 0.75).unwrap();
+        assert_eq!(threshold().to_bits(), 0.75_f32.to_bits());
+        parts.replace(&dir).unwrap();
+        assert_eq!(threshold().to_bits(), 0.25_f32.to_bits());
+        assert_eq!(names(folder.path()), ["model"]);
+    }
+
+    #[test]
+    fn renaming_both_ends_as_an_exchange_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        for exchange in [exchange, rename_both] {
+            for (path, file) in [(&a, "1"), (&b, "2")] {
+                fs::create_dir(path).unwrap();
+                fs::write(path.join(file), "").unwrap();
+            }
+            exchange(&a, &b).unwrap();
+            assert_eq!((names(&a), names(&b)), (vec!["2".to_owned()], vec!["1".to_owned()]));
+            assert_eq!(names(folder.path()), ["a", "b"]);
+            fs::remove_dir_all(&a).unwrap();
+            fs::remove_dir_all(&b).unwrap();
+        }
+    }
+
+    /// What others named in a like way is theirs.
+    #[test]
+    fn only_our_own_leftovers_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("model");
+        for name in [".model.new-77", ".model.new-77-1", ".model.new-mine", ".other.new-1", ".model.old-5"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let parts = crate::doctest::parts();
+        fs::remove_dir(folder.path().join(".model.old-5")).unwrap();
+        parts.save(&dir).unwrap();
+        assert_eq!(names(folder.path()), [".model.new-mine", ".other.new-1", "model"]);
+        fs::create_dir(folder.path().join(".model.old-5")).unwrap();
+        parts.replace(&dir).unwrap();
+        assert_eq!(names(folder.path()), [".model.new-mine", ".other.new-1", "model"]);
+    }
 }

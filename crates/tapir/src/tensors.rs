@@ -1,16 +1,42 @@
 //! `model.safetensors`: named arrays of f32, f16 or int8 with a scale a row.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use half::f16;
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::tensor::{Metadata, TensorView};
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
-use crate::kernels::Matrix;
+use crate::kernels::{LARGEST_SCALE, Matrix};
 use crate::{Bytes, Error, Result};
 
 /// What int8 tensors call the scales of their rows.
 const SCALE: &str = ".scale";
+
+/// The longest header that `safetensors` takes.
+const LONGEST_HEADER: usize = 100_000_000;
+
+/// What a weight can be.
+const FINITE: RangeInclusive<f32> = f32::MIN..=f32::MAX;
+
+/// Reads the header of a safetensors file: its length, and where each tensor lies in what follows
+/// it.
+///
+/// `safetensors` adds offsets up unchecked: sizes that wrap round to the length of the file pass,
+/// and the first look at such a tensor panics. So a header that claims more than there is does not
+/// get that far.
+#[doc(hidden)]
+pub fn read_header(bytes: &[u8]) -> Result<(usize, Metadata), SafeTensorError> {
+    let header = bytes.split_first_chunk().and_then(|(length, rest)| {
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        rest.get(..length).filter(|header| header.len() <= LONGEST_HEADER)
+    });
+    let claimed = header.and_then(|header| serde_json::from_slice::<Metadata>(header).ok());
+    if claimed.is_some_and(|claimed| claimed.data_len() > bytes.len()) {
+        return Err(SafeTensorError::MetadataIncompleteBuffer);
+    }
+    SafeTensors::read_metadata(bytes)
+}
 
 /// The tensors of a model, read in place; nothing is allocated that the file does not hold.
 pub(crate) struct Tensors {
@@ -29,15 +55,14 @@ struct Entry {
 impl Tensors {
     /// Reads the header and checks it against the length of the file.
     pub(crate) fn new(bytes: Bytes, file: &str) -> Result<Self> {
-        let parsed = SafeTensors::deserialize(&bytes)
+        let (header, metadata) = read_header(&bytes)
             .map_err(|error| Error::invalid(file, format!("not a whole safetensors file: {error}")))?;
-        let mut entries = HashMap::new();
-        for (name, view) in parsed.iter() {
-            let start = view.data().as_ptr().addr() - bytes.as_ptr().addr();
-            let range = start..start + view.data().len();
-            entries
-                .insert(name.to_owned(), Entry { dtype: view.dtype(), shape: view.shape().to_vec(), range });
-        }
+        let data = 8 + header;
+        let entry = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
+            let range = data + info.data_offsets.0..data + info.data_offsets.1;
+            (name, Entry { dtype: info.dtype, shape: info.shape.clone(), range })
+        };
+        let entries = metadata.tensors().into_iter().map(entry).collect();
         Ok(Self { file: file.to_owned(), entries, bytes })
     }
 
@@ -53,10 +78,14 @@ impl Tensors {
         Ok(&self.entry(name)?.shape)
     }
 
+    /// A tensor with at least one value, so that its file holds as much as its shape says.
     fn entry(&self, name: &str) -> Result<&Entry> {
-        self.entries
-            .get(name)
-            .ok_or_else(|| Error::invalid(&self.file, format!("tensor `{name}` is missing")))
+        let invalid = |reason: String| Error::invalid(&self.file, reason);
+        let entry = self.entries.get(name).ok_or_else(|| invalid(format!("tensor `{name}` is missing")))?;
+        if entry.range.is_empty() {
+            return Err(invalid(format!("tensor `{name}` has shape {:?}: it holds nothing", entry.shape)));
+        }
+        Ok(entry)
     }
 
     fn expect(&self, name: &str, shape: &[usize]) -> Result<&Entry> {
@@ -90,13 +119,17 @@ impl Tensors {
             }
             other => return Err(self.unsupported(name, other)),
         };
-        self.finite(name, values.iter().copied())?;
+        self.within(&FINITE, name, values.iter().copied())?;
         Ok(values)
     }
 
     fn scales(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let Some(rows) = shape.first() else {
+            let reason = format!("tensor `{name}` is I8 of shape {shape:?}, expected rows, a scale each");
+            return Err(Error::invalid(&self.file, reason));
+        };
         let scale = format!("{name}{SCALE}");
-        let entry = self.expect(&scale, &shape[..1])?;
+        let entry = self.expect(&scale, &[*rows])?;
         if entry.dtype != Dtype::F32 {
             return Err(Error::invalid(
                 &self.file,
@@ -105,15 +138,31 @@ impl Tensors {
         }
         let values: Vec<f32> =
             self.bytes[entry.range.clone()].as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        self.finite(&scale, values.iter().copied())?;
+        self.within(&(0.0..=LARGEST_SCALE), &scale, values.iter().copied())?;
         Ok(values)
     }
 
-    fn finite(&self, name: &str, values: impl Iterator<Item = f32>) -> Result<()> {
-        match values.enumerate().find(|(_, value)| !value.is_finite()) {
+    /// Refuses values outside of a range; NaN is outside of any.
+    fn within(
+        &self,
+        range: &RangeInclusive<f32>,
+        name: &str,
+        mut values: impl Iterator<Item = f32>,
+    ) -> Result<()> {
+        let mut at = 0;
+        let outside = values.find(|value| {
+            at += 1;
+            !range.contains(value)
+        });
+        match outside {
             None => Ok(()),
-            Some((i, value)) => {
-                Err(Error::invalid(&self.file, format!("tensor `{name}` holds {value} at index {i}")))
+            Some(value) => {
+                let (least, most) = (range.start(), range.end());
+                let reason = format!(
+                    "tensor `{name}` holds {value} at index {}, expected {least:e} to {most:e}",
+                    at - 1
+                );
+                Err(Error::invalid(&self.file, reason))
             }
         }
     }
@@ -141,11 +190,12 @@ impl Tensors {
         let bytes = &self.bytes[entry.range.clone()];
         let scales = match entry.dtype {
             Dtype::F32 => {
-                self.finite(name, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)))?;
+                self.within(&FINITE, name, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)))?;
                 Vec::new()
             }
             Dtype::F16 => {
-                self.finite(name, bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()))?;
+                let values = bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32());
+                self.within(&FINITE, name, values)?;
                 Vec::new()
             }
             Dtype::I8 => self.scales(name, &shape)?,
@@ -218,7 +268,7 @@ pub struct TensorWriter(BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>);
 impl TensorWriter {
     /// Adds or replaces a tensor of f32 values.
     pub fn f32(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<()> {
-        if shape.iter().product::<usize>() != values.len() {
+        if shape.iter().try_fold(1, |size: usize, n| size.checked_mul(*n)) != Some(values.len()) {
             let reason = format!("shape {shape:?} does not hold {} values", values.len());
             return Err(Error::invalid(name, reason));
         }
@@ -230,13 +280,26 @@ impl TensorWriter {
     /// Adds or replaces a tensor; a matrix or table is stored at the given precision, a vector as f32.
     fn store(&mut self, name: &str, shape: &[usize], values: &[f32], precision: Precision) -> Result<()> {
         let &[rows, width] = shape else { return self.f32(name, shape, values) };
+        let too_large = |value: f32| {
+            let reason =
+                format!("tensor `{name}` holds {value}, too large for {precision:?}; keep it at F32");
+            Error::invalid("model.safetensors", reason)
+        };
         match precision {
             Precision::F16 if rows > 1 => {
+                if let Some(value) = values.iter().find(|value| !f16::from_f32(**value).is_finite()) {
+                    return Err(too_large(*value));
+                }
                 let bytes = values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
                 self.0.insert(name.to_owned(), (Dtype::F16, shape.to_vec(), bytes));
             }
             Precision::Int8 if rows > 1 => {
                 let (quantized, scales) = crate::kernels::quantize_rows(values, rows, width);
+                if let Some(row) = scales.iter().position(|scale| *scale > LARGEST_SCALE) {
+                    return Err(too_large(
+                        values[row * width..][..width].iter().fold(0.0, |a, b| a.max(b.abs())),
+                    ));
+                }
                 self.f32(&format!("{name}{SCALE}"), &[rows], &scales)?;
                 self.0.insert(
                     name.to_owned(),

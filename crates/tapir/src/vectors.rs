@@ -1,4 +1,4 @@
-//! Word vectors in the form that ships: one file, memory-mapped, a lookup without allocation.
+//! Word vectors in the form that ships: one file, read in place, a lookup without allocation.
 //!
 //! The file is a safetensors container:
 //!
@@ -16,14 +16,20 @@
 
 use std::ops::Range;
 
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
 
+use crate::kernels::LARGEST_SCALE;
+use crate::tensors::read_header;
+use crate::vocabulary::shorten;
 use crate::{Bytes, Error, Result};
 
 /// How many words share a block.
 pub const BLOCK: usize = 32;
 /// The version of the file format that this crate reads and writes.
 pub const VERSION: &str = "1";
+
+/// More rows than this cannot be told apart by the bits that a word has for its row.
+pub const LARGEST_ROWS: usize = 1 << 24;
 
 /// A table of word vectors: many words, fewer rows.
 ///
@@ -50,7 +56,7 @@ struct Parts {
 }
 
 impl WordVectors {
-    /// Opens a file by mapping it into memory.
+    /// Reads a file.
     ///
     /// ```
     /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec");
@@ -72,7 +78,7 @@ impl WordVectors {
         let bytes = bytes.into();
         let invalid = |reason: String| Error::invalid(name, reason);
         let all = &*bytes;
-        let (header, metadata) = SafeTensors::read_metadata(all)
+        let (header, metadata) = read_header(all)
             .map_err(|error| invalid(format!("not a file of word vectors, or cut short ({error})")))?;
         let start = header + 8;
         let about = metadata.metadata().clone().unwrap_or_default();
@@ -96,9 +102,6 @@ impl WordVectors {
                 return Err(invalid(reason));
             }
             let range = start + info.data_offsets.0..start + info.data_offsets.1;
-            if all.get(range.clone()).is_none() {
-                return Err(invalid(format!("cut short: `{tensor}` ends beyond the file")));
-            }
             Ok((range, info.shape.clone()))
         };
         let (rows, shape) = part("rows", Dtype::I8, 2)?;
@@ -106,11 +109,20 @@ impl WordVectors {
         let (words, _) = part("words", Dtype::U8, 1)?;
         let (blocks, blocks_shape) = part("blocks", Dtype::U32, 1)?;
         let (word_rows, _) = part("word_rows", Dtype::U8, 1)?;
-        let number = |key: &str| {
-            let text = about(key).ok_or_else(|| invalid(format!("lacks `{key}` in its metadata")))?;
-            text.parse::<f64>().map_err(|_| invalid(format!("`{key}` is {text:?}; expected a number")))
+        let text = |key: &str| about(key).ok_or_else(|| invalid(format!("lacks `{key}` in its metadata")));
+        let wrong = |key: &str, text: &str, expected: &str| {
+            invalid(format!("`{key}` is {:?}; expected {expected}", shorten(text)))
         };
-        let len = number("words")? as usize;
+        let len = text("words")?;
+        let len: usize = len.parse().map_err(|_| wrong("words", &len, "a whole number"))?;
+        let scale = text("scale")?;
+        let scale: f32 = (scale.parse().ok())
+            .filter(|scale| (0.0..=f32::MAX).contains(scale))
+            .ok_or_else(|| wrong("scale", &scale, "a finite number, 0 or greater"))?;
+        if rows.is_empty() || shape[0] > LARGEST_ROWS {
+            let reason = format!("`rows` has shape {shape:?}; expected 1 to {LARGEST_ROWS} rows of numbers");
+            return Err(invalid(reason));
+        }
         let bits = bits(shape[0]) as usize;
         let fits = shape[0] == scales_shape[0]
             && len.div_ceil(BLOCK) == blocks_shape[0]
@@ -122,14 +134,29 @@ impl WordVectors {
         if about("checksum").as_deref() != Some(format!("{found:016x}").as_str()) {
             return Err(invalid("damaged: its checksum does not agree; get it again".into()));
         }
-        let scale = number("scale")? as f32;
         let notice = about("notice").unwrap_or_default();
         let parts = Parts { rows, scales, words, blocks, word_rows };
         let mut vectors =
             Self { dim: shape[1], rows: shape[0], len, scale, notice, parts, bytes, heads: Vec::new() };
+        let bad = (0..vectors.rows)
+            .map(|row| (row, vectors.row_scale(row)))
+            .find(|(_, scale)| !(0.0..=LARGEST_SCALE).contains(scale));
+        if let Some((row, scale)) = bad {
+            let reason = format!("the scale of row {row} is {scale}; expected 0 to {LARGEST_SCALE:e}");
+            return Err(invalid(reason));
+        }
+        // A block ends where the next one starts, so that no byte belongs to two words of the
+        // table.
+        let starts: Option<Vec<usize>> = (0..=blocks_shape[0]).map(|block| vectors.start(block)).collect();
+        if !starts.is_some_and(|starts| starts.is_sorted()) {
+            return Err(invalid("damaged: its blocks of words are not in order".into()));
+        }
         let heads = (0..blocks_shape[0]).map(|block| vectors.head(block).map(beginning)).collect();
         vectors.heads =
             Option::ok_or_else(heads, || invalid("damaged: a block of words is cut short".into()))?;
+        if !vectors.heads.is_sorted() {
+            return Err(invalid("damaged: its words are not in order".into()));
+        }
         Ok(vectors)
     }
 
@@ -218,8 +245,9 @@ impl WordVectors {
 
     /// The vector of a word, found as [`WordVectors::row`] finds it.
     pub fn vector(&self, word: &str) -> Option<Vec<f32>> {
+        let row = self.row(word)?;
         let mut vector = vec![0.0; self.dim];
-        self.read(self.row(word)?, &mut vector);
+        self.read(row, &mut vector);
         Some(vector)
     }
 
@@ -262,12 +290,13 @@ impl WordVectors {
         let key = beginning(word);
         let below = self.heads.partition_point(|head| *head < key);
         // Few heads begin as the word does: only those are compared whole.
-        let same = self.heads.get(below..)?.iter().take_while(|head| **head == key).count();
-        let mut after = below + same;
-        while after > below && self.head(after - 1)? > word {
-            after -= 1;
+        let same = self.heads.get(below..)?.partition_point(|head| *head == key);
+        let (mut block, mut after) = (below, below + same);
+        while block < after {
+            let middle = block.midpoint(after);
+            if self.head(middle)? > word { after = middle } else { block = middle + 1 }
         }
-        let block = after.checked_sub(1)?;
+        let block = block.checked_sub(1)?;
         let place = find_in_block(self.block(block)?, word)?;
         self.word_row(block * BLOCK + place)
     }
@@ -279,10 +308,18 @@ impl WordVectors {
         take(&mut bytes, length)
     }
 
-    /// The bytes from a block's start.
+    /// The bytes of a block.
     fn block(&self, block: usize) -> Option<&[u8]> {
-        let start = self.part(&self.parts.blocks).get(block * 4..)?.first_chunk()?;
-        self.part(&self.parts.words).get(u32::from_le_bytes(*start) as usize..)
+        self.part(&self.parts.words).get(self.start(block)?..self.start(block + 1)?)
+    }
+
+    /// Where a block starts in the words; behind the last one, where they end.
+    fn start(&self, block: usize) -> Option<usize> {
+        let blocks = self.part(&self.parts.blocks);
+        if block * 4 == blocks.len() {
+            return Some(self.parts.words.len());
+        }
+        Some(u32::from_le_bytes(*blocks.get(block * 4..)?.first_chunk()?) as usize)
     }
 
     /// The row of the word at this place in byte order.
@@ -307,7 +344,7 @@ impl std::fmt::Debug for WordVectors {
 
 /// How many bits a row's number takes. At most 24, so that one always lies within four bytes.
 pub fn bits(rows: usize) -> u32 {
-    (usize::BITS - rows.saturating_sub(1).leading_zeros()).clamp(1, 24)
+    (usize::BITS - rows.saturating_sub(1).leading_zeros()).clamp(1, LARGEST_ROWS.trailing_zeros())
 }
 
 /// The checksum of everything behind the header: FNV-1a, eight bytes at a time.

@@ -27,6 +27,10 @@ pub struct Vocabulary {
 /// The first lines of every `vocab.txt`. They are ids, not words: a user's `<unk>` is looked up like any other word.
 const SPECIAL: [&str; 3] = ["<pad>", "<unk>", "<null>"];
 
+/// More words than any model has. As many rows of vectors may follow them, and all are ids of 32
+/// bits.
+pub(crate) const LARGEST: usize = 1 << 24;
+
 impl Vocabulary {
     /// Fills a batch; never read.
     pub const PAD: u32 = 0;
@@ -69,6 +73,9 @@ impl Vocabulary {
 
     fn add(&mut self, word: &str, file: &str) -> Result<()> {
         let line = self.words.len() + 1;
+        if line > LARGEST {
+            return Err(Error::invalid(file, format!("more than {LARGEST} words; leave the rare ones out")));
+        }
         if word.is_empty() || word.contains(['\n', '\r']) {
             let reason =
                 format!("line {line}: {:?} cannot be a word: a word is a non-empty line", shorten(word));

@@ -33,8 +33,7 @@ pub(super) fn read(path: &Path, source: impl Read) -> Result<VectorTable> {
     let numbers: Option<Vec<usize>> = std::str::from_utf8(&header)
         .ok()
         .and_then(|line| line.split_ascii_whitespace().map(|number| number.parse().ok()).collect());
-    let Some(&[count, dim]) = numbers.as_deref().filter(|numbers| numbers.get(1) <= Some(&LARGEST_DIM))
-    else {
+    let Some(&[count, dim @ 1..=LARGEST_DIM]) = numbers.as_deref() else {
         let reason = "its first line is not `words dim`, two numbers; expected word2vec's binary form";
         return Err(Error::file(path, reason));
     };

@@ -1,12 +1,11 @@
 //! The compact form: a safetensors table of rows (F16 or F32), and a file of `word TAB row` lines.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use half::f16;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+
+use tapir::Bytes;
 
 use super::{VectorOptions, VectorTable};
 use crate::{Error, Result, lines::Lines};
@@ -49,28 +48,32 @@ fn parse(line: &str, rows: usize) -> Result<(&str, u32), String> {
 }
 
 fn read_rows(path: &Path) -> Result<VectorTable> {
-    let bytes = fs::read(path).map_err(|error| Error::io(path, error))?;
+    let bytes = Bytes::open(path)?;
     let broken = |error: safetensors::SafeTensorError| {
         Error::file(path, format!("not safetensors, or cut short ({error})"))
     };
-    let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
-    let found = tensors.iter().find(|(_, tensor)| tensor.shape().len() == 2);
-    let (name, tensor) =
-        found.ok_or_else(|| Error::file(path, "holds no table; expected a tensor [rows, dim]"))?;
-    let dim = tensor.shape()[1];
-    let number: fn(&[u8]) -> f32 = match tensor.dtype() {
+    let (header, metadata) = tapir::read_header(&bytes).map_err(broken)?;
+    let mut tensors: Vec<_> = metadata.tensors().into_iter().collect();
+    tensors.sort_by_key(|(_, info)| info.data_offsets);
+    let table = tensors.into_iter().find_map(|(name, info)| match info.shape[..] {
+        [rows, dim] if rows > 0 && dim > 0 => Some((name, info, rows, dim)),
+        _ => None,
+    });
+    let (name, info, rows, dim) =
+        table.ok_or_else(|| Error::file(path, "holds no table; expected a tensor [rows, dim]"))?;
+    let number: fn(&[u8]) -> f32 = match info.dtype {
         Dtype::F16 => |bytes| bytes.first_chunk().map_or(0.0, |bytes| f16::from_le_bytes(*bytes).to_f32()),
         Dtype::F32 => |bytes| bytes.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes)),
         dtype => return Err(Error::file(path, format!("`{name}` is {dtype:?}; expected F16 or F32"))),
     };
-    let size = tensor.data().len() / tensor.shape().iter().product::<usize>().max(1);
+    let data = &bytes[8 + header..][info.data_offsets.0..info.data_offsets.1];
+    let width = data.len() / rows;
     let mut table = VectorTable::new(dim);
-    for row in tensor.data().chunks_exact((size * dim).max(1)) {
-        let vector: Vec<f32> = row.chunks_exact(size).map(number).collect();
+    for row in data.chunks_exact(width) {
+        let vector: Vec<f32> = row.chunks_exact(width / dim).map(number).collect();
         let at = table.rows();
         table.push_row(&vector).map_err(|error| Error::file(path, format!("row {at}: {error}")))?;
     }
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
     if let Some(source) = metadata.metadata().as_ref().and_then(|about| about.get("source")) {
         table.set_notice(source);
     }

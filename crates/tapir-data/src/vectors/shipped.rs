@@ -34,6 +34,10 @@ impl VectorTable {
             return Err(Error::Setting(reason));
         }
         let (blocks, packed) = pack_words(&words);
+        if u32::try_from(packed.len()).is_err() {
+            let reason = format!("words of {} bytes; expected less than 4 GB", packed.len());
+            return Err(Error::Setting(reason));
+        }
         let parts: [(&str, &str, Vec<usize>, Vec<u8>); 5] = [
             (
                 "scales",

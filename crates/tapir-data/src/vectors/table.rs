@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use tapir::WordVectors;
+use tapir::kernels::LARGEST_SCALE;
+use tapir::vectors::LARGEST_ROWS;
 
 use crate::{Error, Result, Text};
 
@@ -74,10 +76,15 @@ impl VectorTable {
             let reason = format!("{} numbers in a vector; expected {} finite ones", vector.len(), self.dim);
             return Err(Error::Setting(reason));
         }
-        let row = u32::try_from(self.rows()).ok().filter(|row| *row < 1 << 24);
-        let row = row.ok_or_else(|| Error::Setting("more than 16,777,216 rows; prune them first".into()))?;
+        if self.rows() >= LARGEST_ROWS {
+            return Err(Error::Setting(format!("more than {LARGEST_ROWS} rows; prune them first")));
+        }
+        let row = self.rows() as u32;
         let largest = vector.iter().fold(0.0f32, |largest, number| largest.max(number.abs()));
         let scale = largest / 127.0;
+        if scale > LARGEST_SCALE {
+            return Err(Error::Setting(format!("the number {largest} is too large for a vector")));
+        }
         let inverse = if scale > 0.0 { 1.0 / f64::from(scale) } else { 0.0 };
         self.rows.extend(vector.iter().map(|number| (f64::from(*number) * inverse).round() as i8));
         self.scales.push(scale);

@@ -178,6 +178,9 @@ impl Runner for On {
     }
 }
 
+/// The largest scale of a row of int8: with it, even -128 stands for a finite number.
+pub const LARGEST_SCALE: f32 = f32::MAX / 128.0;
+
 /// Quantise weights [outputs, inputs] to int8, symmetrically, with a scale for each output: the greatest weight of
 /// a row becomes 127.
 ///

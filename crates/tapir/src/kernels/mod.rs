@@ -32,7 +32,7 @@ mod vectors;
 
 pub use attention::attention;
 pub use isa::{Isa, isa};
-pub use matrix::{Matrix, Scratch, quantize_rows};
+pub use matrix::{LARGEST_SCALE, Matrix, Scratch, quantize_rows};
 pub use vectors::{
     axpy, axpy_with, dot, dot_with, exp, exp_with, gates, gates_in_place, gates_in_place_with, relu,
     relu_with, sigmoid, sigmoid_with, softmax, softmax_with, tanh, tanh_with,

@@ -88,3 +88,24 @@ pub(crate) fn operations(length: usize) -> impl Strategy<Value = Vec<Operation>>
     ];
     prop::collection::vec(operation, 1..length)
 }
+
+/// Sets one of the twelve sizes of a configuration that has all parts.
+pub(crate) fn set_size(config: &mut Config, field: usize, size: usize) {
+    let (p, c, r) = (&mut config.processor, &mut config.controller, &mut config.reviser);
+    let (p, c, r) = (p.as_mut().unwrap(), c.as_mut().unwrap(), r.as_mut().unwrap());
+    match field {
+        0 => config.delay = size,
+        1 => config.max_length = size,
+        2 => config.embedding_dim = size,
+        3 => p.layers = size,
+        4 => p.hidden = size,
+        5 => p.projection = Some(size),
+        6 => c.layers = size,
+        7 => c.hidden = size,
+        8 => c.memory = size,
+        9 => r.layers = size,
+        10 => r.hidden = size,
+        11 => (r.feed_forward, r.heads) = (size, 2),
+        _ => unreachable!("there are twelve"),
+    }
+}

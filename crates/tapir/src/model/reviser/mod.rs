@@ -65,10 +65,11 @@ impl Reviser {
             kind: sizes.kind,
             heads: sizes.heads,
             input: Input::load(tensors, "reviser", config, vocabulary, Some(d))?,
-            positions: Positions::sinusoidal(config.max_length, d),
             layers: (0..sizes.layers).map(layer).collect::<Result<_>>()?,
             norm: Norm::load(tensors, "reviser.norm", d, sizes.norm())?,
             output: Affine::load(tensors, "reviser.output", labels, d)?,
+            // Last, when the file has shown that it holds matrices of this width.
+            positions: Positions::sinusoidal(config.max_length, d),
         })
     }
 
