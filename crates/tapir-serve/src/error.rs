@@ -37,9 +37,6 @@ pub enum Error {
         /// What is wrong with them.
         cause: std::io::Error,
     },
-    /// A load generator could not do its work.
-    #[error("{0}")]
-    Load(String),
 }
 
 /// What a request is refused with: a status, and what to do about it.

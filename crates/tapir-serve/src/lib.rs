@@ -16,7 +16,6 @@ mod access;
 mod admin;
 mod error;
 mod health;
-pub mod load;
 mod metrics;
 mod models;
 mod object;
