@@ -1,31 +1,16 @@
 //! `tapir bench serve`: how many streams the server holds.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use tapir_data::Aside;
-use tapir_serve::load::{Load, Measured};
+use tapir_load::{Bench, BenchReport, Measured};
 
 use crate::measure::{commit, print};
-
-/// The most that the 99th percentile of a first answer may take, milliseconds.
-const PROMISE: f64 = 50.0;
-/// A rate is held if so much of it was answered.
-const HELD: f64 = 0.98;
-/// Every step of the search offers so many times the words of the last.
-const STEP: f64 = 1.15;
-/// How often the gap between a rate that was held and one that was not is halved.
-const HALVINGS: usize = 3;
-/// The search ends after so many rates.
-const MOST_RATES: usize = 20;
-/// How often the servers with and without batches take their turn.
-const TURNS: usize = 3;
 
 /// What streams say without --text.
 const SENTENCES: &str = "play some jazz by miles davis
@@ -74,138 +59,56 @@ pub(crate) struct BenchServe {
     json: bool,
 }
 
-/// What was measured.
+/// What is written.
 #[derive(Serialize)]
-struct Report {
+struct Written<T> {
     commit: Option<String>,
-    model: String,
-    workers: usize,
-    seconds: f64,
-    /// At the rate that was asked for.
-    asked: Measured,
-    /// The search for the highest rate: up in steps, then halfway between held and not held.
-    search: Vec<Measured>,
-    /// The most words a second that were held.
-    highest: Option<f64>,
-    /// As fast as answers come, with batches and without, turn by turn.
-    saturated: Option<Saturated>,
-}
-
-#[derive(Serialize)]
-struct Saturated {
-    batched: Vec<Measured>,
-    unbatched: Vec<Measured>,
-    /// Of the words a second, the median over the turns.
-    ratio: f64,
+    #[serde(flatten)]
+    report: T,
 }
 
 impl BenchServe {
     pub(crate) fn run(self) -> Result<()> {
         crate::serve::raise_file_limit();
-        if self.streams == 0
-            || self.rate.is_nan()
-            || self.rate <= 0.0
-            || self.seconds.is_nan()
-            || self.seconds <= 0.0
-        {
+        if self.streams == 0 || !is_positive(self.rate) || !is_positive(self.seconds) {
             bail!("--streams, --rate and --seconds: expected more than 0");
         }
-        let since = Instant::now();
-        let sentences = self.sentences()?;
-        let server = Running::start(self.model.as_ref(), &["--batch", "64"])?;
-        // One thread: the generator shares the machine with the server, and is to take little of it.
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().context("no thread")?;
-        let load = |server: &Running, rate: Option<f64>, streams: usize| {
-            let load = Load {
-                address: server.address.clone(),
-                streams,
-                rate,
-                seconds: self.seconds,
-                sentences: sentences.clone(),
-            };
-            runtime.block_on(load.run())
-        };
-        let asked = load(&server, Some(self.rate), self.streams)?;
-        self.say(&format!("{}\n", row("asked for", &asked)))?;
-
-        let mut search: Vec<Measured> = Vec::new();
-        let mut highest = held(&asked).then_some(asked.held);
-        if !self.only && highest.is_some() {
-            // Up in steps until a rate is not held, and then halfway, a few times.
-            let (mut low, mut high): (f64, Option<f64>) = (self.rate, None);
-            let mut halvings = 0;
-            while halvings < HALVINGS && search.len() < MOST_RATES {
-                let rate = match high {
-                    None => low * STEP,
-                    Some(high) => {
-                        halvings += 1;
-                        f64::midpoint(low, high)
-                    }
-                };
-                let measured = load(&server, Some(rate), self.streams)?;
-                self.say(&format!("{}\n", row("higher", &measured)))?;
-                if held(&measured) {
-                    low = rate;
-                    highest = Some(measured.held);
-                } else {
-                    high = Some(rate);
-                }
-                search.push(measured);
-            }
-        }
-        let saturated = if self.only {
-            None
-        } else {
-            let alone = Running::start(self.model.as_ref(), &["--batch", "1"])?;
-            let (mut batched, mut unbatched) = (Vec::new(), Vec::new());
-            // As many streams as keep batches full: each waits for its answer before it speaks again.
-            let streams = self.streams.min(256);
-            for _ in 0..TURNS {
-                batched.push(load(&server, None, streams)?);
-                unbatched.push(load(&alone, None, streams)?);
-            }
-            let median = |measured: &[Measured]| {
-                let mut words: Vec<f64> = measured.iter().map(|measured| measured.held).collect();
-                words.sort_unstable_by(f64::total_cmp);
-                words[words.len() / 2]
-            };
-            let ratio = median(&batched) / median(&unbatched);
-            for (name, measured) in [("in batches", &batched), ("one by one", &unbatched)] {
-                for measured in measured {
-                    self.say(&format!("{}\n", row(name, measured)))?;
-                }
-            }
-            Some(Saturated { batched, unbatched, ratio })
-        };
-        let report = Report {
-            commit: commit(),
+        let bench = Bench {
+            program: std::env::current_exe().context("cannot find this program")?,
             model: self.model.as_ref().map_or("embedded:snips".into(), |dir| dir.display().to_string()),
-            workers: std::thread::available_parallelism().map_or(1, usize::from),
-            seconds: since.elapsed().as_secs_f64(),
-            asked,
-            search,
-            highest,
-            saturated,
+            sentences: self.sentences()?,
+            streams: self.streams,
+            rate: self.rate,
+            seconds: self.seconds,
+            only: self.only,
         };
+        let report = bench.run(|name, measured| {
+            if !self.json {
+                // A reader that has gone is told at the end.
+                let _ = print(&(row(name, measured) + "\n"));
+            }
+        })?;
+        let written = Written { commit: commit(), report };
+        let json = serde_json::to_string_pretty(&written)? + "\n";
         if let Some(path) = &self.output {
             let mut file = Aside::create(path, true)?;
-            file.write_all((serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
+            file.write_all(json.as_bytes())?;
             file.commit()?;
         }
-        if self.json {
-            return print(&(serde_json::to_string_pretty(&report)? + "\n"));
-        }
-        let verdict = if held(&report.asked) { "held" } else { "NOT HELD" };
-        let mut lines =
-            vec![format!("{} words a second were asked for: {verdict}", self.rate * self.streams as f64)];
+        print(&if self.json { json } else { self.verdict(&written.report) })
+    }
+
+    fn verdict(&self, report: &BenchReport) -> String {
+        let held = if report.asked.is_held() { "held" } else { "NOT HELD" };
+        let asked = self.rate * self.streams as f64;
+        let mut lines = vec![format!("{asked} words a second were asked for: {held}")];
         if let Some(highest) = report.highest.filter(|_| !self.only) {
             lines.push(format!("the most that was held: {highest:.0} words a second"));
         }
         if let Some(saturated) = &report.saturated {
             lines.push(format!("batches give {:.2} times as many words a second", saturated.ratio));
         }
-        print(&(lines.join("\n") + "\n"))
+        lines.join("\n") + "\n"
     }
 
     fn sentences(&self) -> Result<Arc<Vec<Vec<String>>>> {
@@ -220,16 +123,10 @@ impl BenchServe {
         }
         Ok(Arc::new(sentences))
     }
-
-    /// A line while it goes on.
-    fn say(&self, text: &str) -> Result<()> {
-        if self.json { Ok(()) } else { print(text) }
-    }
 }
 
-fn held(measured: &Measured) -> bool {
-    let offered = measured.offered.unwrap_or(0.0);
-    measured.errors == 0 && measured.held >= HELD * offered && measured.first.p99 <= PROMISE
+fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
 }
 
 fn row(name: &str, measured: &Measured) -> String {
@@ -245,40 +142,4 @@ fn row(name: &str, measured: &Measured) -> String {
         first.p99,
         last.p99
     )
-}
-
-/// A server of this program, ended with the value.
-struct Running {
-    child: Child,
-    address: String,
-}
-
-impl Running {
-    fn start(model: Option<&PathBuf>, flags: &[&str]) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--requests", "1000000"]).args(flags);
-        match model {
-            Some(dir) => command.arg("--model").arg(dir),
-            None => command.args(["--model", "embedded:snips"]),
-        };
-        command.env("TAPIR_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("cannot start a server")?;
-        let mut line = String::new();
-        if let Some(output) = child.stdout.take() {
-            BufReader::new(output).read_line(&mut line)?;
-        }
-        let Some(address) = line.trim().strip_prefix("listening on http://") else {
-            let _ = child.kill();
-            bail!("the server did not start; see above");
-        };
-        Ok(Self { address: address.to_owned(), child })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

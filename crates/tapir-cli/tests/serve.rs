@@ -2,68 +2,48 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
+use tapir_load::ServerProcess;
 
-struct Serving {
-    child: Child,
-    address: String,
-}
+struct Serving(ServerProcess);
 
 impl Serving {
     fn start(flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(cargo_bin("tapir"));
-        command.arg("serve").args(flags).envs(environment.iter().copied());
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address =
-            line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("it said {line:?}"));
-        Self { address: address.to_owned(), child }
+        command.arg("serve").args(flags).envs(environment.iter().copied()).stderr(Stdio::piped());
+        Self(ServerProcess::start(command).unwrap())
     }
 
     fn request(&self, head: &str, body: &str) -> String {
-        request(&self.address, head, body)
+        request(self.0.address, head, body)
     }
 
     fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        let id = self.0.child.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(status.success());
     }
 
     /// Waits for the end; what was logged.
     fn end(mut self) -> (Option<i32>, String) {
+        let child = &mut self.0.child;
         let since = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
+        while child.try_wait().unwrap().is_none() {
             assert!(since.elapsed() < Duration::from_secs(20), "it does not end");
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut log = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        (self.child.wait().unwrap().code(), log)
-    }
-
-    /// Kilobytes in memory.
-    fn memory(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (child.wait().unwrap().code(), log)
     }
 }
 
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn request(address: &str, head: &str, body: &str) -> String {
+fn request(address: SocketAddr, head: &str, body: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     let length = body.len();
     write!(socket, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n")
@@ -87,7 +67,7 @@ fn flags_environment_and_file_in_that_order() {
     let environment = [("TAPIR_LISTEN", "127.0.0.1:2"), ("TAPIR_CONFIG", config)];
     // Port 1 of the file and 2 of the environment would be refused or wrong: the flag is what counts.
     let serving = Serving::start(&["--listen", "127.0.0.1:0"], &environment);
-    assert!(!serving.address.ends_with(":1") && !serving.address.ends_with(":2"));
+    assert!(serving.0.address.port() > 2);
     let models = serving.request("GET /v1/models", "");
     assert!(models.contains(r#""name":"words""#) && !models.contains("snips"), "{models}");
     let many = r#"{"inputs": [{"text": "a"}, {"text": "b"}, {"text": "c"}]}"#;
@@ -143,14 +123,14 @@ fn it_stops_when_told_and_logs_no_words() {
 fn it_comes_back_after_a_kill() {
     let mut serving = Serving::start(&["--listen", "127.0.0.1:0"], &[]);
     for _ in 0..3 {
-        let mut open = TcpStream::connect(&serving.address).unwrap();
+        let mut open = TcpStream::connect(serving.0.address).unwrap();
         open.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{").unwrap();
         assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
         serving.signal("-KILL");
-        let address = serving.address.clone();
-        serving.child.wait().unwrap();
-        assert!(TcpStream::connect(&address).is_err());
-        serving = Serving::start(&["--listen", &address], &[]);
+        let address = serving.0.address;
+        serving.0.child.wait().unwrap();
+        assert!(TcpStream::connect(address).is_err());
+        serving = Serving::start(&["--listen", &address.to_string()], &[]);
         assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
     }
 }
@@ -170,11 +150,12 @@ fn sessions_leave_nothing_behind() {
     };
     // What grows once, buffers and pools of the allocator, has grown after as many.
     run(sessions);
-    let before = serving.memory();
+    let memory = || serving.0.memory().unwrap() as f64;
+    let before = memory();
     run(sessions);
-    let after = serving.memory();
-    println!("{before} KB before, {after} KB after {sessions} sessions: {:.3} times", after / before);
-    assert!(after <= 1.05 * before, "{before} KB before, {after} KB after");
+    let after = memory();
+    println!("{before} bytes before, {after} after {sessions} sessions: {:.3} times", after / before);
+    assert!(after <= 1.05 * before, "{before} bytes before, {after} after");
 }
 
 /// The load generator runs against the program itself. Nothing about its figures is asserted: machines differ.

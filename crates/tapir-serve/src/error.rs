@@ -47,9 +47,6 @@ pub enum Error {
         /// What the operating system said.
         cause: std::io::Error,
     },
-    /// A load generator could not do its work.
-    #[error("{0}")]
-    Load(String),
 }
 
 /// What a request is refused with: a status, and what to do about it.

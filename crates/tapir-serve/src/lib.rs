@@ -21,7 +21,6 @@ mod error;
 mod fair;
 mod faults;
 mod health;
-pub mod load;
 mod metrics;
 mod models;
 mod object;

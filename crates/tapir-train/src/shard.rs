@@ -1,6 +1,7 @@
 //! One training step: the batch in parts, each with its own graph and its own threads, and their gradients.
 
 use std::collections::BTreeMap;
+use std::thread::ScopedJoinHandle;
 
 use burn::tensor::{Device, Tensor};
 use tapir::{Config, Vocabulary};
@@ -105,7 +106,11 @@ impl Shards {
                 .zip(&self.pools)
                 .map(|(work, pool)| scope.spawn(move || pool.install(|| part(work))))
                 .collect();
-            running.into_iter().filter_map(|thread| thread.join().ok()).collect()
+            // A part that panics must not be missing from the gradient in silence.
+            let join = |thread: ScopedJoinHandle<'_, Gradients>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            running.into_iter().map(join).collect()
         })
     }
 }
@@ -191,5 +196,26 @@ pub(crate) fn forward(
             (reviser.forward(words, &sentences, dropout), None)
         }
         _ => panic!("the configuration lacks the component that {objective:?} trains"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It once gave the gradients of the other parts, or none at loss 0, and training went on.
+    #[test]
+    #[should_panic(expected = "lacks the component that FirstPass trains")]
+    fn a_part_that_panics_stops_the_step() {
+        let device = Device::default();
+        let parts = tapir::doctest::parts();
+        let mut config = parts.config.clone();
+        let weights = Weights::new(&config, parts.labels.len(), &parts.vocabulary, None, 1, &device);
+        (config.processor, config.controller) = (None, None);
+        let example = Example { ids: vec![4, 5], labels: vec![Some(0), Some(1)], actions: Vec::new() };
+        let noise = Noise { dropout: 0.0, unknown: 0.0, untuned: 0.0, smoothing: 0.0, place: [1, 0, 0] };
+        let shards = Shards::new(2, &device).unwrap();
+        let examples = [&example, &example];
+        shards.gradients(&weights, &config, &parts.vocabulary, Objective::FirstPass, &examples, noise);
     }
 }

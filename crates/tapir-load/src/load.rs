@@ -4,6 +4,7 @@
 //! moment a word was due, not from when it was sent, so that a server that makes its clients wait cannot hide it.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,13 +19,13 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use crate::Error;
+use crate::{Error, Percentiles};
 
 /// What is asked of a server.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where it is: `127.0.0.1:8642`.
-    pub address: String,
+    /// Where it is.
+    pub address: SocketAddr,
     /// Streams at once.
     pub streams: usize,
     /// Words a second and stream; none for the next as soon as one is answered.
@@ -56,30 +57,6 @@ pub struct Measured {
     pub revised: f64,
 }
 
-/// Of a list of times, milliseconds.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Percentiles {
-    /// Half are no longer.
-    pub median: f64,
-    /// 95 of 100 are no longer.
-    pub p95: f64,
-    /// 99 of 100 are no longer.
-    pub p99: f64,
-    /// The longest.
-    pub max: f64,
-}
-
-impl Percentiles {
-    fn of(mut times: Vec<f64>) -> Self {
-        times.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| {
-            let index = (times.len() as f64 * share).ceil() as usize;
-            times.get(index.saturating_sub(1)).copied().unwrap_or_default()
-        };
-        Self { median: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1.0) }
-    }
-}
-
 /// What one stream saw.
 #[derive(Default)]
 struct Seen {
@@ -89,6 +66,19 @@ struct Seen {
     revised: usize,
     errors: usize,
     error: Option<String>,
+}
+
+/// The most that the 99th percentile of a first answer may take, milliseconds.
+const PROMISE: f64 = 50.0;
+/// A rate is held if so much of it was answered.
+const HELD: f64 = 0.98;
+
+impl Measured {
+    /// Was the rate held: nearly all words answered, none failed, and first answers soon?
+    pub fn is_held(&self) -> bool {
+        let offered = self.offered.unwrap_or(0.0);
+        self.errors == 0 && self.held >= HELD * offered && self.first.p99 <= PROMISE
+    }
 }
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -102,12 +92,13 @@ impl Load {
     /// Connects all streams, lets them speak, and gives what they saw.
     pub async fn run(&self) -> Result<Measured, Error> {
         // Made once: the generator shares the machine with the server.
-        let message = |word: &String| Utf8Bytes::from(serde_json::json!({ "push": word }).to_string());
+        let message =
+            |word: &String| Utf8Bytes::from(serde_json::json!({ "push": word }).to_string());
         let sentences = self.sentences.iter().filter(|sentence| !sentence.is_empty());
         let sentences: Vec<Vec<Utf8Bytes>> =
             sentences.map(|words| words.iter().map(message).collect()).collect();
         if sentences.is_empty() {
-            return Err(Error::Load("there is no sentence to say".into()));
+            return Err(Error::NoSentence);
         }
         let sentences = Arc::new(sentences);
         let doors = Arc::new(Semaphore::new(CONNECTING));
@@ -117,10 +108,12 @@ impl Load {
             connecting.spawn(async move {
                 let _door = doors.acquire_owned().await;
                 // Answers are short; the default buffer of 128 KiB, cleared at every read, took half of the generator's time.
-                let config = WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(4 << 10);
-                let connecting = tokio_tungstenite::connect_async_with_config(url, Some(config), true);
+                let config =
+                    WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(4 << 10);
+                let connecting =
+                    tokio_tungstenite::connect_async_with_config(url, Some(config), true);
                 let connected = timeout(PATIENCE, connecting).await;
-                let failed = |cause: String| Error::Load(format!("stream {index} cannot connect: {cause}"));
+                let failed = |cause| Error::Connect { index, cause };
                 match connected {
                     Ok(Ok((socket, _))) => Ok((index, socket)),
                     Ok(Err(error)) => Err(failed(error.to_string())),
@@ -130,7 +123,7 @@ impl Load {
         }
         let mut sockets = Vec::with_capacity(self.streams);
         while let Some(joined) = connecting.join_next().await {
-            sockets.push(joined.map_err(|error| Error::Load(error.to_string()))??);
+            sockets.push(joined.map_err(|error| Error::Generator(error.to_string()))??);
         }
 
         let start = Instant::now();
@@ -146,7 +139,7 @@ impl Load {
         }
         let mut all = Seen::default();
         while let Some(joined) = speaking.join_next().await {
-            let seen = joined.map_err(|error| Error::Load(error.to_string()))?;
+            let seen = joined.map_err(|error| Error::Generator(error.to_string()))?;
             all.first.extend(seen.first);
             all.last.extend(seen.last);
             all.words += seen.words;
@@ -191,7 +184,8 @@ impl Speaker {
         // Streams start at different sentences, and at different words of them: in step, all would be at the end of
         // theirs at the same time.
         let sentence = self.index % self.sentences.len();
-        let mut at = (sentence, self.index / self.sentences.len() * 3 % self.sentences[sentence].len());
+        let mut at =
+            (sentence, self.index / self.sentences.len() * 3 % self.sentences[sentence].len());
         loop {
             let now = Instant::now();
             if now >= self.until && sent.is_empty() {
@@ -269,7 +263,9 @@ impl Speaker {
             return Err(text.to_string());
         }
         let provisional = text.contains("\"provisional\":true");
-        let Some(head) = sent.front_mut() else { return Err(format!("an answer to nothing: {text}")) };
+        let Some(head) = sent.front_mut() else {
+            return Err(format!("an answer to nothing: {text}"));
+        };
         let counts = head.word && head.due >= self.from && head.due < self.until;
         let milliseconds = head.due.elapsed().as_secs_f64() * 1e3;
         if counts && !head.answered {
@@ -294,16 +290,4 @@ async fn leave(mut sink: SplitSink<Socket, Message>, mut source: SplitStream<Soc
         while let Some(Ok(_)) = source.next().await {}
     })
     .await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_sorted_times() {
-        let of = Percentiles::of((1..=100).rev().map(f64::from).collect());
-        assert_eq!((of.median, of.p95, of.p99, of.max), (50.0, 95.0, 99.0, 100.0));
-        assert!(Percentiles::of(Vec::new()).p99 < 1e-9);
-    }
 }
