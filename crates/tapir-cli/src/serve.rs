@@ -1,7 +1,7 @@
 //! `tapir serve`: streams over a port.
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -33,7 +33,7 @@ pub(crate) struct Serve {
     /// ship]
     #[arg(long, value_name = "[NAME=]DIR", env = "TAPIR_MODELS", value_delimiter = ',')]
     model: Vec<String>,
-    /// Model workers [default: one a core]
+    /// Model workers [default: one per core]
     #[arg(long, value_name = "N", env = "TAPIR_WORKERS")]
     workers: Option<usize>,
     /// The most words, each of another stream, that a worker reads at once [default: 64]
@@ -63,6 +63,12 @@ pub(crate) struct Serve {
     /// Web origins, scheme and host, whose pages may use the server
     #[arg(long, value_name = "ORIGIN", env = "TAPIR_ORIGINS", value_delimiter = ',')]
     origin: Vec<String>,
+    /// Names under which a server without tokens is reached, besides localhost and addresses
+    #[arg(long, value_name = "NAME", env = "TAPIR_HOSTS", value_delimiter = ',')]
+    host: Vec<String>,
+    /// Addresses of proxies whose X-Forwarded-For names the client
+    #[arg(long, value_name = "ADDRESS", env = "TAPIR_PROXIES", value_delimiter = ',')]
+    proxy: Vec<IpAddr>,
     /// Log lines as JSON; TAPIR_LOG says how much is logged (info, debug, …)
     #[arg(long, env = "TAPIR_LOG_JSON", value_parser = FalseyValueParser::new())]
     log_json: bool,
@@ -136,6 +142,12 @@ impl Serve {
         }
         if !self.origin.is_empty() {
             settings.origins = self.origin;
+        }
+        if !self.host.is_empty() {
+            settings.hosts = self.host;
+        }
+        if !self.proxy.is_empty() {
+            settings.proxies = self.proxy;
         }
         set(self.log_words, &mut settings.log_words);
         Ok(settings)

@@ -118,6 +118,29 @@ fn it_stops_when_told_and_logs_no_words() {
     assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{log}");
 }
 
+/// Words that are logged are quoted: they cannot end a line and begin one of their own.
+#[test]
+fn words_cannot_forge_a_line_of_the_log() {
+    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--log-words"], &[("TAPIR_LOG", "info")]);
+    let url = format!("ws://{}/v1/stream", serving.0.address);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+        // White space between tokens of JSON: the message is valid.
+        let forged = "{\"push\":\n2026-11-16T00:00:00Z ERROR forged: \u{1b}[31mx\n\"play\"}";
+        for message in [forged, "{\"push\":\r\n\"play\"}"] {
+            futures_util::SinkExt::send(&mut socket, message.into()).await.unwrap();
+            futures_util::StreamExt::next(&mut socket).await.unwrap().unwrap();
+        }
+    });
+    serving.signal("-TERM");
+    let (_, log) = serving.end();
+    assert!(log.contains("forged"), "the words are in the log: {log}");
+    assert!(!log.contains('\u{1b}'), "an escape sequence in the log: {log}");
+    let dated = |line: &str| line.starts_with("20") && line.contains("tapir_serve");
+    assert!(log.lines().all(dated), "a line that is not the server's: {log}");
+}
+
 /// Killed without mercy, it can be started again at once, on the same port.
 #[test]
 fn it_comes_back_after_a_kill() {

@@ -108,6 +108,27 @@ fn bad_lines_are_answered_and_change_nothing() {
     assert_eq!(answers.last().unwrap().update.as_ref().unwrap().step, 2);
 }
 
+/// However long a session is: whoever replays the edits has every label, and the end says from which
+/// word on it repeats them.
+#[test]
+fn long_sessions_lose_no_label() {
+    for length in [1, 100, 464, 465, 1_000] {
+        let words: Vec<String> = (0..length).map(|i| format!("w{}", i % 17)).collect();
+        let mut input: String = words.iter().map(|word| format!("{{\"push\": \"{word}\"}}\n")).collect();
+        input += "{\"finish\": true}\n";
+        let answers = answers(input);
+        let mut labels = Vec::new();
+        for answer in &answers {
+            answer.update.as_ref().unwrap().apply(&mut labels);
+        }
+        assert_eq!(labels.len(), length);
+        let end = answers.last().unwrap();
+        let (first, last) = (end.first.unwrap(), end.labels.as_ref().unwrap());
+        assert_eq!(first + last.len(), length);
+        assert_eq!(labels[first..], last[..]);
+    }
+}
+
 #[test]
 fn no_input_is_no_output() {
     assert!(answers("").is_empty());

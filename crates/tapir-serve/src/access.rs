@@ -24,10 +24,12 @@ pub(crate) const PROTOCOL: &str = "tapir.v1";
 pub(crate) async fn client(
     Shared(state): Shared<Arc<State>>,
     Extension(peer): Extension<Peer>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let settings = &state.settings;
+    let peer = state.clients.behind_proxy(peer, request.headers());
+    request.extensions_mut().insert(peer.clone());
     let allowed = peer
         .client
         .count_request()

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,6 +23,7 @@ const BYTES_PER_MESSAGE: usize = 1 << 10;
 /// All clients that have been here lately, and what all of them have taken together.
 pub(crate) struct Clients {
     limits: Limits,
+    proxies: Vec<IpAddr>,
     clients: Mutex<HashMap<IpAddr, Arc<Client>>>,
     connections: Arc<AtomicUsize>,
     sessions: Arc<AtomicUsize>,
@@ -44,6 +45,7 @@ pub(crate) struct Client {
 pub(crate) struct Peer {
     pub(crate) client: Arc<Client>,
     connection: u64,
+    is_proxy: bool,
 }
 
 impl Peer {
@@ -71,9 +73,10 @@ impl Drop for Permit {
 }
 
 impl Clients {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, proxies: Vec<IpAddr>) -> Self {
         Self {
             limits,
+            proxies,
             clients: Mutex::default(),
             connections: Arc::default(),
             sessions: Arc::default(),
@@ -84,10 +87,26 @@ impl Clients {
     /// Takes a connection from an address, unless it or all have too many.
     pub(crate) fn connect(&self, address: IpAddr) -> Result<(Peer, Permit), Refusal> {
         let client = self.client(address);
-        let limits = (self.limits.connections, self.limits.connections_per_client);
-        let permit = take([&self.connections, &client.connections], limits, "connections")?;
+        let is_proxy = self.proxies.contains(&address.to_canonical());
+        let all = self.limits.connections;
+        // A proxy has the connections of all its clients.
+        let one = if is_proxy { all } else { self.limits.connections_per_client };
+        let permit = take([&self.connections, &client.connections], (all, one), "connections")?;
         let connection = self.ids.fetch_add(1, Ordering::Relaxed);
-        Ok((Peer { client, connection }, permit))
+        Ok((Peer { client, connection, is_proxy }, permit))
+    }
+
+    /// Whose request it is: the peer's own, or that of the client for whom a proxy passes it on.
+    pub(crate) fn behind_proxy(&self, peer: Peer, headers: &HeaderMap) -> Peer {
+        if !peer.is_proxy {
+            return peer;
+        }
+        let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
+        let last = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        match last {
+            Some(address) => Peer { client: self.client(address), ..peer },
+            None => peer,
+        }
     }
 
     /// Takes a session for a client, unless it or all have too many.
@@ -201,9 +220,30 @@ mod tests {
     }
 
     #[test]
+    fn a_proxy_is_believed_and_nobody_else() {
+        let proxy: IpAddr = "127.0.0.1".parse().unwrap();
+        let clients = Clients::new(Limits::default(), vec![proxy]);
+        let client = |address: &str, forwarded: &'static [&'static str]| {
+            let (peer, _permit) = clients.connect(address.parse().unwrap()).ok().unwrap();
+            let mut headers = HeaderMap::new();
+            for value in forwarded {
+                headers.append("x-forwarded-for", axum::http::HeaderValue::from_static(value));
+            }
+            clients.behind_proxy(peer, &headers).client.id
+        };
+        let direct = client("192.0.2.7", &[]);
+        assert_eq!(client("127.0.0.1", &["10.0.0.1, 192.0.2.7"]), direct);
+        assert_eq!(client("127.0.0.1", &["10.0.0.1", "192.0.2.7"]), direct);
+        // What a client says of itself counts as little as nonsense.
+        let other = client("192.0.2.8", &["192.0.2.7"]);
+        assert_eq!(other, client("192.0.2.8", &[]));
+        assert_eq!(client("127.0.0.1", &["nonsense"]), client("127.0.0.1", &[]));
+    }
+
+    #[test]
     fn what_is_taken_is_given_back() {
         let limits = Limits { connections: 3, connections_per_client: 2, ..Limits::default() };
-        let clients = Clients::new(limits);
+        let clients = Clients::new(limits, Vec::new());
         let connect = |address: &str| clients.connect(address.parse().unwrap());
         let reason = |address: &str| connect(address).err().unwrap().reason;
         let (a, b) = (connect("127.0.0.1").ok().unwrap(), connect("127.0.0.1").ok().unwrap());

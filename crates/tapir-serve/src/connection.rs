@@ -97,9 +97,6 @@ async fn serve(
     if socket.set_nodelay(true).is_err() {
         return;
     }
-    let mut socket = TimeoutStream::new(socket);
-    socket.set_write_timeout(Some(Duration::from_secs(state.settings.limits.write_seconds)));
-    let socket = Box::pin(socket);
     match tls {
         None => serve_http(socket, app, &state, peer, permit).await,
         Some(tls) => {
@@ -112,13 +109,16 @@ async fn serve(
 }
 
 /// Serves the requests of a connection. HTTP/1.1 alone: a stream is a WebSocket, which needs it.
-async fn serve_http<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+pub(crate) async fn serve_http<S: AsyncRead + AsyncWrite + Send + 'static>(
     socket: S,
     app: Router,
     state: &State,
     peer: Peer,
     permit: Permit,
 ) {
+    let mut socket = TimeoutStream::new(socket);
+    socket.set_write_timeout(Some(Duration::from_secs(state.settings.limits.write_seconds)));
+    let socket = Box::pin(socket);
     // A stream outlives the connection that it began as.
     let permit = Arc::new(permit);
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {

@@ -1,6 +1,6 @@
 //! A server, from its start to its stop.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -26,6 +27,7 @@ use crate::{Error, Settings, Tls, access, admin, connection, openapi, page};
 pub struct Server {
     state: Arc<State>,
     address: SocketAddr,
+    app: Router,
 }
 
 impl Server {
@@ -41,16 +43,25 @@ impl Server {
         let state = Arc::new(state.map_err(|error| Error::Settings(error.to_string()))??);
 
         let app = router(state.clone());
-        state.spawn(connection::accept(listener, tls, app, state.clone()));
+        state.spawn(connection::accept(listener, tls, app.clone(), state.clone()));
         state.spawn(housekeeping(state.clone()));
         let models: Vec<_> = state.models.all().iter().map(|served| served.name.clone()).collect();
         tracing::info!(%address, models = models.join(","), "listening");
-        Ok(Self { state, address })
+        Ok(Self { state, address, app })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Serves a connection that somebody else has accepted, such as one of a Unix socket, as if it came
+    /// from `client`, until it ends.
+    pub async fn serve(&self, socket: impl AsyncRead + AsyncWrite + Send + 'static, client: IpAddr) {
+        // Whoever has too many connections already is served no further one.
+        if let Ok((peer, permit)) = self.state.clients.connect(client) {
+            connection::serve_http(socket, self.app.clone(), &self.state, peer, permit).await;
+        }
     }
 
     /// Reads all models anew; streams go on with the model they began with.

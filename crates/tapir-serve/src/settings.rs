@@ -1,7 +1,7 @@
 //! What a server can be told, and the defaults: loopback only, limits on.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,9 @@ pub struct Settings {
     /// addresses; `*` for any. Only servers without tokens check it: a foreign page whose name was
     /// made to point here (DNS rebinding) would otherwise pass for a page of ours.
     pub hosts: Vec<String>,
+    /// Addresses of proxies in front of the server, whose header `X-Forwarded-For` is believed: the
+    /// client is the last address in it.
+    pub proxies: Vec<IpAddr>,
     /// What one client may use up.
     pub limits: Limits,
     /// How long a stop waits for words in hand.
@@ -131,6 +134,7 @@ impl Default for Settings {
             tls: None,
             origins: Vec::new(),
             hosts: Vec::new(),
+            proxies: Vec::new(),
             limits: Limits::default(),
             grace_seconds: 10,
             log_words: false,

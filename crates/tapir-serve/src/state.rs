@@ -35,7 +35,7 @@ impl State {
             models: Models::open(&settings)?,
             workers: Workers::start(&settings, &metrics)?,
             metrics,
-            clients: Clients::new(settings.limits.clone()),
+            clients: Clients::new(settings.limits.clone(), settings.proxies.clone()),
             stopping: CancellationToken::new(),
             stopped: CancellationToken::new(),
             tasks: TaskTracker::new(),
