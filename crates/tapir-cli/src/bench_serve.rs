@@ -75,6 +75,7 @@ impl BenchServe {
         }
         let bench = Bench {
             program: std::env::current_exe().context("cannot find this program")?,
+            against: None,
             model: self.model.as_ref().map_or("embedded:snips".into(), |dir| dir.display().to_string()),
             sentences: self.sentences()?,
             streams: self.streams,
