@@ -202,4 +202,40 @@ fn the_load_generator_measures() {
         .assert()
         .failure()
         .stderr(predicates::str::contains("more than 0"));
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    let this = cargo_bin("tapir");
+    let flags = ["bench", "serve", "--streams", "10", "--seconds", "0.5", "--only", "--json", "--against"];
+    let output = command.args(flags).arg(&this).assert().success().get_output().stdout.clone();
+    let report: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    for turns in ["this", "other"] {
+        let turns = report["against"][turns].as_array().unwrap();
+        assert_eq!(turns.len(), 3);
+        assert!(turns.iter().all(|turn| turn["errors"] == 0));
+    }
+}
+
+/// A server with its default limits, for some seconds: the well-behaved are served beside every
+/// kind of hostile client, and nothing of anybody is left. Nothing about time is asserted.
+#[test]
+fn the_soak_is_survived() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("soak.json");
+    let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
+    command.args(["bench", "serve", "--soak", "--minutes", "0.1", "--streams", "20", "-o"]).arg(&path);
+    // It fails if an answer was late, which here it may be.
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    println!("{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    // `errors` is to be one of them as soon as the server is fair to clients that ask for little.
+    for name in
+        ["gauges left after the last client", "kinds that did not attack", "well-behaved that were not heard"]
+    {
+        let bounds = report["bounds"].as_array().unwrap();
+        let bound = bounds.iter().find(|bound| bound["name"] == name).unwrap();
+        assert_eq!(bound["passed"], true, "{bound} {}", report["totals"]["error"]);
+    }
+    assert_eq!(report["hostile"].as_array().unwrap().len(), 13);
+    assert!(report["minutes"][0]["memory_max"].as_u64().unwrap() > 0);
+    assert!(printed.contains("starver") && printed.contains("six words tagged"), "{printed}");
 }

@@ -1,6 +1,6 @@
 //! How many streams the servers of a program hold.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +19,8 @@ const SATURATING: usize = 256;
 pub struct Bench {
     /// The program whose servers are loaded.
     pub program: PathBuf,
+    /// Another program whose server is measured at the rate that is asked for, turn by turn.
+    pub against: Option<PathBuf>,
     /// The directory of the model, or `embedded:TASK`.
     pub model: String,
     /// What the streams say.
@@ -44,12 +46,39 @@ pub struct BenchReport {
     pub seconds: f64,
     /// At the rate that was asked for.
     pub asked: Measured,
+    /// The same beside another program; `asked` is then this program's turn with the median of
+    /// the 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     /// The search for the highest rate: up in steps, then halfway between held and not held.
     pub search: Vec<Measured>,
     /// The most words a second that were held.
     pub highest: Option<f64>,
     /// As fast as answers come.
     pub saturated: Option<Saturated>,
+}
+
+/// Two programs at the rate that was asked for, turn by turn.
+#[derive(Clone, Debug, Serialize)]
+pub struct Against {
+    /// The other program.
+    pub program: String,
+    /// The turns of this program.
+    pub this: Vec<Measured>,
+    /// The turns of the other.
+    pub other: Vec<Measured>,
+}
+
+impl Against {
+    /// The median over this program's turns.
+    pub fn this_median(&self, of: impl Fn(&Measured) -> f64) -> f64 {
+        of(median(&self.this, &of))
+    }
+
+    /// The median over the other's turns.
+    pub fn other_median(&self, of: impl Fn(&Measured) -> f64) -> f64 {
+        of(median(&self.other, &of))
+    }
 }
 
 /// As fast as answers come, with batches and without, turn by turn.
@@ -76,9 +105,25 @@ impl Bench {
             let load = Load { address, streams, rate, seconds: self.seconds, sentences };
             runtime.block_on(load.run())
         };
-        let server = self.start(&["--batch", "64"])?;
-        let asked = load(&server, Some(self.rate), self.streams)?;
-        tell("asked for", &asked);
+        let server = self.start(&self.program, "64")?;
+        let mut against = None;
+        let asked = if let Some(program) = &self.against {
+            let old = self.start(program, "64")?;
+            let (mut this, mut other) = (Vec::new(), Vec::new());
+            for _ in 0..TURNS {
+                this.push(load(&server, Some(self.rate), self.streams)?);
+                tell("asked for", &this[this.len() - 1]);
+                other.push(load(&old, Some(self.rate), self.streams)?);
+                tell("the other", &other[other.len() - 1]);
+            }
+            let asked = median(&this, |measured| measured.first.p99).clone();
+            against = Some(Against { program: program.display().to_string(), this, other });
+            asked
+        } else {
+            let asked = load(&server, Some(self.rate), self.streams)?;
+            tell("asked for", &asked);
+            asked
+        };
 
         let mut search = Vec::new();
         let mut highest = asked.is_held().then_some(asked.held);
@@ -97,7 +142,7 @@ impl Bench {
         let saturated = if self.only {
             None
         } else {
-            let alone = self.start(&["--batch", "1"])?;
+            let alone = self.start(&self.program, "1")?;
             let (mut batched, mut unbatched) = (Vec::new(), Vec::new());
             let streams = self.streams.min(SATURATING);
             for _ in 0..TURNS {
@@ -108,7 +153,8 @@ impl Bench {
                 tell("one by one", &measured);
                 unbatched.push(measured);
             }
-            let ratio = median_held(&batched) / median_held(&unbatched);
+            let held = |turns: &[Measured]| median(turns, |measured| measured.held).held;
+            let ratio = held(&batched) / held(&unbatched);
             Some(Saturated { batched, unbatched, ratio })
         };
         Ok(BenchReport {
@@ -116,22 +162,24 @@ impl Bench {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             seconds: since.elapsed().as_secs_f64(),
             asked,
+            against,
             search,
             highest,
             saturated,
         })
     }
 
-    fn start(&self, flags: &[&str]) -> Result<ServerProcess, Error> {
-        let mut command = Command::new(&self.program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--requests", "1000000"]).args(flags);
-        command.args(["--model", &self.model]).env("TAPIR_LOG", "warn");
+    fn start(&self, program: &Path, batch: &str) -> Result<ServerProcess, Error> {
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--requests", "1000000"]);
+        command.args(["--batch", batch, "--model", &self.model]).env("TAPIR_LOG", "warn");
         ServerProcess::start(command)
     }
 }
 
-fn median_held(measured: &[Measured]) -> f64 {
-    let mut words: Vec<f64> = measured.iter().map(|measured| measured.held).collect();
-    words.sort_unstable_by(f64::total_cmp);
-    words[words.len() / 2]
+/// The turn that is in the middle.
+fn median(turns: &[Measured], of: impl Fn(&Measured) -> f64) -> &Measured {
+    let mut turns: Vec<&Measured> = turns.iter().collect();
+    turns.sort_by(|a, b| of(a).total_cmp(&of(b)));
+    turns[turns.len() / 2]
 }

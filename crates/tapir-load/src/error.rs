@@ -33,6 +33,9 @@ pub enum Error {
         /// Why.
         cause: String,
     },
+    /// The model whose labels are expected cannot be run.
+    #[error("{0}")]
+    Model(#[from] tapir::Error),
     /// This machine does not give what the generator needs.
     #[error("the load generator failed: {0}")]
     Generator(String),
