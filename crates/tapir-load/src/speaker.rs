@@ -250,3 +250,38 @@ async fn leave(mut sink: SplitSink<Socket, Message>, mut source: SplitStream<Soc
     })
     .await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Sentence;
+
+    #[test]
+    fn labels_that_differ_are_noticed() {
+        let labels = Some(vec!["O".to_owned(), "B-genre".to_owned()]);
+        let script = Script { sentences: vec![Sentence { pushes: Vec::new(), labels }] };
+        let (script, now) = (Arc::new(script), Instant::now());
+        let seen = Shared::default();
+        let speaker = Speaker {
+            script,
+            at: (0, 0),
+            interval: None,
+            from: now,
+            until: now,
+            seen: seen.clone(),
+        };
+        assert!(speaker.compare(0, r#"{"step":2,"labels":["O","B-genre"],"spans":[]}"#).is_ok());
+        // A server that has let go of the first label says where the others start.
+        assert!(speaker.compare(0, r#"{"first":1,"labels":["B-genre"]}"#).is_ok());
+        assert_eq!(seen.take().compared, 2);
+        for wrong in [
+            r#"{"labels":["O","O"]}"#,
+            r#"{"labels":["O"]}"#,
+            r#"{"first":3,"labels":[]}"#,
+            r#"{"step":2}"#,
+        ] {
+            assert!(speaker.compare(0, wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(seen.take().compared, 0);
+    }
+}
