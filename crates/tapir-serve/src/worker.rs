@@ -2,13 +2,14 @@
 //!
 //! A session lives on one worker, so that nothing is locked. A worker goes round: it takes what has
 //! arrived, reads one word of each stream that has one (the first pass of many streams is one product
-//! per matrix) and answers; then it makes some revisions, as many as cost two milliseconds, and
-//! answers those. So a word waits for other streams' revisions no longer than that, or than one
-//! revision of a whole window. A batch changes no result: see [`tapir::batch`].
+//! per matrix) and answers; then it makes some revisions, as many as cost two milliseconds or one
+//! that costs more, and answers those. So a word waits for other streams' revisions no longer than
+//! that. A batch changes no result: see [`tapir::batch`].
 //!
 //! Whose word or revision is next is decided by [`FairQueue`]: clients share a worker evenly, and so do
-//! the connections of a client, whatever they ask for. A revision is urgent when the next word of its
-//! own stream is there already, which cannot be read before; every other place goes to an urgent one.
+//! the connections of a client, whatever they ask for. A word of somebody who has had little comes
+//! before a revision of somebody who has had much. A revision is urgent when the next word of its own
+//! stream is there already, which cannot be read before.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -264,26 +265,15 @@ impl Stream {
 }
 
 /// What the streams of one model wait for; batches are of one model.
-struct Queues {
+struct Queue {
     model: Model,
-    words: FairQueue<u64>,
-    revisions: FairQueue<u64>,
-    /// Again those of the revisions that are urgent.
-    urgent: FairQueue<u64>,
-    /// An urgent revision was made last, so that one of the others is next.
-    was_urgent: bool,
-}
-
-impl Queues {
-    fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.revisions.is_empty() && self.urgent.is_empty()
-    }
+    streams: FairQueue<u64>,
 }
 
 struct Worker {
     inbox: mpsc::Receiver<Job>,
     streams: HashMap<u64, Box<Stream>>,
-    queues: Vec<Queues>,
+    queues: Vec<Queue>,
     sessions: Arc<AtomicUsize>,
     batch: usize,
     most_words: usize,
@@ -303,7 +293,7 @@ impl Worker {
 
     fn rounds(&mut self) {
         loop {
-            if self.queues.iter().all(Queues::is_empty) {
+            if self.queues.iter().all(|queue| queue.streams.is_empty()) {
                 match self.inbox.recv() {
                     Ok(job) => self.take(job),
                     Err(mpsc::RecvError) => return,
@@ -407,21 +397,14 @@ impl Worker {
     fn wait_for(&mut self, id: u64, work: Work) {
         let Some(stream) = self.streams.get(&id) else { return };
         let model = stream.session.model();
-        let found = self.queues.iter().position(|queues| queues.model.is(model));
+        let found = self.queues.iter().position(|queue| queue.model.is(model));
         let index = found.unwrap_or_else(|| {
             // Models that were replaced and have no streams any more go by the way.
-            self.queues.retain(|queues| !queues.is_empty());
-            let (words, revisions, urgent) = Default::default();
-            let model = model.clone();
-            self.queues.push(Queues { model, words, revisions, urgent, was_urgent: false });
+            self.queues.retain(|queue| !queue.streams.is_empty());
+            self.queues.push(Queue { model: model.clone(), streams: FairQueue::default() });
             self.queues.len() - 1
         });
-        let queues = &mut self.queues[index];
-        match work {
-            Work::Word => queues.words.push(stream.flow, id),
-            Work::Revision if stream.is_urgent() => queues.urgent.push(stream.flow, id),
-            Work::Revision => queues.revisions.push(stream.flow, id),
-        }
+        self.queues[index].streams.push(stream.flow, work, stream.is_urgent(), id);
     }
 
     /// The last answer to what the stream is asked for.
@@ -447,9 +430,8 @@ impl Worker {
 
     /// Reads a word of every stream of a model that has one.
     fn read(&mut self, model: usize) {
-        let mut batch = Batch { work: Work::Word, streams: Vec::new(), left: self.batch };
-        let Queues { words, .. } = &mut self.queues[model];
-        while batch.left > 0 && batch.take(words, &mut self.streams) {}
+        let mut batch = Batch::new(Work::Word, self.batch);
+        batch.fill(&mut self.queues[model].streams, &mut self.streams);
         if batch.streams.is_empty() {
             return;
         }
@@ -469,19 +451,15 @@ impl Worker {
         self.go_on(id, work);
     }
 
-    /// Makes some of the revisions that streams of a model wait for, turn by turn urgent ones and others.
+    /// Makes some of the revisions that streams of a model wait for, unless words should be read first.
     fn revise(&mut self, model: usize) {
-        let rows = if self.batch == 1 { 1 } else { REVISION_ROWS };
-        let mut batch = Batch { work: Work::Revision, streams: Vec::new(), left: rows };
-        let Queues { revisions, urgent, was_urgent, .. } = &mut self.queues[model];
-        while batch.left > 0 {
-            let (first, second) =
-                if *was_urgent { (&mut *revisions, &mut *urgent) } else { (&mut *urgent, &mut *revisions) };
-            if !batch.take(first, &mut self.streams) && !batch.take(second, &mut self.streams) {
-                break;
-            }
-            *was_urgent = !*was_urgent;
+        let queue = &mut self.queues[model].streams;
+        if queue.is_due(Work::Word, Work::Revision) {
+            return;
         }
+        let rows = if self.batch == 1 { 1 } else { REVISION_ROWS };
+        let mut batch = Batch::new(Work::Revision, rows);
+        batch.fill(queue, &mut self.streams);
         for id in self.compute(batch.streams, batch::revise) {
             self.turn(id, |worker| {
                 let work = worker.streams.get(&id).and_then(|stream| stream.session.work());
@@ -553,27 +531,33 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes the next stream that waits, if there is one.
-    fn take(&mut self, queue: &mut FairQueue<u64>, streams: &mut HashMap<u64, Box<Stream>>) -> bool {
+    fn new(work: Work, rows: usize) -> Self {
+        Self { work, streams: Vec::new(), left: rows }
+    }
+
+    /// Takes streams that wait while there is room: at least one, however much room it needs.
+    fn fill(&mut self, queue: &mut FairQueue<u64>, streams: &mut HashMap<u64, Box<Stream>>) {
         let work = self.work;
-        let rows = |streams: &HashMap<u64, Box<Stream>>, id: &u64| match streams.get(id) {
-            Some(stream) if stream.waits_for(work) => match work {
-                Work::Word => 1,
-                Work::Revision => stream.session.revision_size() as u64,
-            },
-            // A stream that was closed, or computed by way of another queue, costs nothing.
-            _ => 0,
+        let rows = |stream: &Stream| match work {
+            _ if !stream.waits_for(work) => 0,
+            Work::Word => 1,
+            Work::Revision => stream.session.revision_size(),
         };
-        while let Some((id, rows)) = queue.pop(|id| rows(streams, id)) {
+        while self.left > 0 {
+            let room = if self.streams.is_empty() { usize::MAX } else { self.left };
+            let cost = |id: &u64| {
+                // A stream that was closed, or computed meanwhile, costs nothing.
+                let rows = streams.get(id).map_or(0, |stream| rows(stream));
+                (rows <= room).then_some(rows as u64)
+            };
+            let Some((id, rows)) = queue.pop(work, cost) else { break };
             if rows > 0
                 && let Some(stream) = streams.remove(&id)
             {
                 self.left = self.left.saturating_sub(rows as usize);
                 self.streams.push(stream);
-                return true;
             }
         }
-        false
     }
 }
 
