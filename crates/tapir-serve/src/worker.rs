@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use tapir::batch::{self, Work};
 use tapir::protocol::{Operation, Response};
-use tapir::{Error, Model, Session};
+use tapir::{Error, Model, Session, SessionOptions};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Settings;
@@ -167,12 +167,11 @@ impl Workers {
     }
 
     /// Opens a session on the worker that has the fewest.
-    pub(crate) fn open(&self, new: NewSession) -> Handle {
+    pub(crate) fn open(&self, new: NewSession) -> Result<Handle, Error> {
         let NewSession { served, name, threshold, provisional, answers, flow, permit } = new;
-        let mut session = served.model.session().window(self.window);
-        if let Some(threshold) = threshold {
-            session.set_threshold(threshold);
-        }
+        let options = SessionOptions::new().window(self.window);
+        let options = threshold.map_or(options, |threshold| options.threshold(threshold));
+        let session = served.model.session_with(options)?;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let stream = Stream {
             id,
@@ -192,7 +191,7 @@ impl Workers {
         let (jobs, sessions) = fewest.unwrap_or(&self.inboxes[0]);
         sessions.fetch_add(1, Ordering::Relaxed);
         let _ = jobs.send(Job::Open(id, Box::new(stream)));
-        Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() }
+        Ok(Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() })
     }
 }
 

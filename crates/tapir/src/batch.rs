@@ -3,7 +3,7 @@
 //! This is Algorithm 1 of the paper, and the only implementation of it: a [`Session`] alone is a batch of one. A row of a
 //! product does not depend on the rows beside it, to the bit, so neither do the labels of a session on its company.
 
-use crate::model::{Recall, Scratch, Streams, decide, with_scratch};
+use crate::model::{Recall, Scratch, Streams, with_scratch};
 use crate::session::Step;
 use crate::{Action, Error, Mode, Result, Session};
 
@@ -123,7 +123,7 @@ pub(crate) fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
                         session.controls.push(state);
                         session.memory.grow();
                         let policy = revision.policy.value(k);
-                        let revised = decide(policy, session.threshold) == Action::Revise;
+                        let revised = Action::decide(policy, session.threshold) == Action::Revise;
                         session.stepped(Step { revised, policy: Some(policy) });
                     }
                 }
@@ -221,7 +221,8 @@ mod tests {
         let mut c = crate::doctest::parts().load().unwrap().session();
         c.begin_push("play").unwrap();
         assert!(read(&mut [&mut a, &mut c]).unwrap_err().to_string().contains("several models"));
-        let mut d = model.session().mode(Mode::FirstPass).unwrap();
+        let options = crate::SessionOptions::new().mode(Mode::FirstPass);
+        let mut d = model.session_with(options).unwrap();
         d.begin_push("play").unwrap();
         assert!(read(&mut [&mut a, &mut d]).is_err());
         assert_eq!((a.words(), c.words(), d.words()), (0, 0, 0));

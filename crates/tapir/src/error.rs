@@ -45,7 +45,9 @@ pub enum Error {
         ids: usize,
     },
     /// More words were to be taken back than can be.
-    #[error("{asked} words cannot be taken back: {available} can (see `Session::undo`); nothing was changed")]
+    #[error(
+        "{asked} words cannot be taken back: {available} can (see `SessionOptions::undo`); nothing was changed"
+    )]
     Undo {
         /// How many were asked for.
         asked: usize,
@@ -66,6 +68,12 @@ pub enum Error {
     /// The session was finished.
     #[error("the session is finished; call `reset` to start anew")]
     Finished,
+    /// A threshold that is none.
+    #[error("the threshold is {threshold}, expected 0 (revise at every word) to 1 (never)")]
+    Threshold {
+        /// The value.
+        threshold: f32,
+    },
     /// The model lacks a component that the mode needs.
     #[error("mode {mode:?} needs a {part}, and the model has none")]
     MissingPart {

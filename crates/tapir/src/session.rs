@@ -12,34 +12,14 @@ use smallvec::SmallVec;
 
 use crate::batch::{Work, read_with, remember_with, revise_with};
 use crate::model::with_scratch;
+use crate::session_options::check_threshold;
 use crate::tape::Tape;
-use crate::{Action, Edit, Error, Label, Model, Result, Span, Update, Vocabulary};
+use crate::{
+    Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update, Vocabulary,
+};
 
 /// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost memory.
 pub const LONGEST_WORD: usize = 4096;
-
-/// Which passes a session runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// TAPIR: the first pass at every word, the reviser when the policy says so.
-    TwoPass,
-    /// The restart-incremental reference: the reviser at every word.
-    Restart,
-    /// The monotonic first pass alone.
-    FirstPass,
-}
-
-/// What happens to the labels when a session is finished.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FinalPass {
-    /// The reviser reads the whole window a last time: the quality of a full-sentence model.
-    #[default]
-    Revise,
-    /// The policy's last word stands, as the paper evaluates.
-    Policy,
-}
 
 /// What [`Session::finish`] gives: the labels, and what changed at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,20 +101,19 @@ struct Overwritten {
 }
 
 impl Session {
-    pub(crate) fn new(model: Model) -> Self {
+    /// A session that runs as the options say, which the model must be able to.
+    pub(crate) fn new(model: Model, options: SessionOptions) -> Self {
         let first_pass = model.first_pass();
         let revision = first_pass.and_then(|first| first.revision.as_ref());
-        let mode = match (first_pass, revision, model.reviser()) {
-            (Some(_), Some(_), Some(_)) => Mode::TwoPass,
-            (None, _, _) => Mode::Restart,
-            _ => Mode::FirstPass,
-        };
+        let config = model.config();
+        let memory = config.controller.as_ref().map_or(0, |controller| controller.memory);
+        let window = options.window.unwrap_or(config.max_length);
         let mut session = Self {
-            mode,
-            threshold: model.config().threshold,
-            window: model.config().max_length,
-            undo: 32,
-            final_pass: FinalPass::default(),
+            mode: options.mode.unwrap_or_else(|| model.default_mode()),
+            threshold: options.threshold.unwrap_or(config.threshold),
+            window: window.clamp(memory.max(1) + config.delay, config.max_length),
+            undo: options.undo,
+            final_pass: options.final_pass,
             tokens: Tape::new(1),
             states: Tape::new(first_pass.map_or(1, |first| first.processor.state_size())),
             controls: Tape::new(revision.map_or(1, |revision| revision.controller.state_size())),
@@ -144,7 +123,7 @@ impl Session {
             labels: Tape::new(1),
             revisions: VecDeque::new(),
             spare: Vec::new(),
-            kept: None,
+            kept: options.keep_revisions.then(HashMap::new),
             floor: 0,
             forgotten: 0,
             finished: false,
@@ -160,78 +139,11 @@ impl Session {
         session
     }
 
-    /// Sets the policy's threshold τ, clamped to 0..=1: 0 revises at every word, 1 never does.
-    #[must_use]
-    pub fn threshold(mut self, threshold: f32) -> Self {
-        self.set_threshold(threshold);
-        self
-    }
-
-    /// Sets how many words, from the newest back, a revision reads and may edit, and starts anew.
-    ///
-    /// Clamped to the model's `max_length` from above, and to its memory and delay from below.
-    #[must_use]
-    pub fn window(mut self, words: usize) -> Self {
-        let least = self.memory_size().max(1) + self.delay();
-        self.window = words.clamp(least, self.model.config().max_length);
-        self.reset();
-        self
-    }
-
-    /// Sets how many words can be taken back at any time, and starts anew.
-    #[must_use]
-    pub fn undo(mut self, words: usize) -> Self {
-        self.undo = words;
-        self.reset();
-        self
-    }
-
-    /// Sets what [`finish`](Self::finish) does after the last word.
-    #[must_use]
-    pub fn final_pass(mut self, pass: FinalPass) -> Self {
-        self.final_pass = pass;
-        self
-    }
-
-    /// Sets which passes run, and starts anew; an error if the model lacks one of them.
-    pub fn mode(mut self, mode: Mode) -> Result<Self> {
-        let first_pass = self.model.first_pass();
-        let missing = match mode {
-            Mode::FirstPass | Mode::TwoPass if first_pass.is_none() => Some("processor"),
-            Mode::TwoPass if first_pass.is_none_or(|first| first.revision.is_none()) => Some("controller"),
-            Mode::TwoPass | Mode::Restart if self.model.reviser().is_none() => Some("reviser"),
-            _ => None,
-        };
-        if let Some(part) = missing {
-            return Err(Error::MissingPart { mode, part });
-        }
-        self.mode = mode;
-        self.reset();
-        Ok(self)
-    }
-
-    /// Keeps every output of the reviser, so that reading the same words again, after a reset or with another threshold,
-    /// does not compute it twice. For sweeps over one sentence: the memory grows with every new input.
-    ///
-    /// ```
-    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
-    /// let mut session = model.session().keep_revisions();
-    /// for threshold in [0.0, 0.5, 1.0] {
-    ///     session.set_threshold(threshold);
-    ///     session.reset();
-    ///     session.update(["play", "some", "jazz"])?;
-    /// }
-    /// # Ok::<(), tapir::Error>(())
-    /// ```
-    #[must_use]
-    pub fn keep_revisions(mut self) -> Self {
-        self.kept = Some(HashMap::new());
-        self
-    }
-
-    /// Changes the threshold from the next word on.
-    pub fn set_threshold(&mut self, threshold: f32) {
-        self.threshold = threshold.clamp(0.0, 1.0);
+    /// Changes the policy's threshold τ from the next word on: 0 revises at every word, 1 never does.
+    pub fn set_threshold(&mut self, threshold: f32) -> Result<()> {
+        check_threshold(threshold)?;
+        self.threshold = threshold;
+        Ok(())
     }
 
     /// The model that the session runs.

@@ -5,7 +5,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{Operation, operations, parts, word};
-use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session};
+use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOptions};
 
 /// Everything that can be seen of a session from word `first` on, floats as bits.
 fn observe(session: &Session, first: usize) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
@@ -61,7 +61,8 @@ proptest! {
         undo in 0..12usize,
     ) {
         let model = parts.load().unwrap();
-        let start = || model.session().mode(mode).unwrap().window(window).undo(undo);
+        let options = SessionOptions::new().mode(mode).window(window).undo(undo);
+        let start = || model.session_with(options).unwrap();
         let mut session = start();
         let mut words: Vec<usize> = Vec::new();
         let mut screen: Vec<Label> = Vec::new();
@@ -123,7 +124,8 @@ proptest! {
     ) {
         use tapir::batch::{self, Work};
         let model = parts.load().unwrap();
-        let start = |threshold| model.session().mode(mode).unwrap().window(12).undo(40).threshold(threshold);
+        let options = SessionOptions::new().mode(mode).window(12).undo(40);
+        let start = |threshold| model.session_with(options.threshold(threshold)).unwrap();
         let mut together: Vec<Session> = histories.iter().map(|(_, threshold)| start(*threshold)).collect();
         let mut alone: Vec<Session> = histories.iter().map(|(_, threshold)| start(*threshold)).collect();
         let mut screens: Vec<Vec<Label>> = vec![Vec::new(); histories.len()];
@@ -197,7 +199,7 @@ proptest! {
     fn undo_reaches_as_far_as_it_says(parts in parts(), n in 0..60usize, undo in 0..12usize) {
         let model = parts.load().unwrap();
         let words: Vec<usize> = (0..n).map(|i| i * 7 % 20).collect();
-        let start = || model.session().window(9).undo(undo);
+        let start = || model.session_with(SessionOptions::new().window(9).undo(undo)).unwrap();
         let mut session = fresh(start(), &words);
         prop_assert_eq!(session.undoable(), undo.min(n));
         prop_assert!(session.revoke(undo + 1).is_err());
@@ -210,8 +212,9 @@ proptest! {
     fn the_ends_of_the_threshold_are_the_passes_alone(parts in parts(), words in prop::collection::vec(0..20usize, 1..30)) {
         let model = parts.load().unwrap();
         for (threshold, mode) in [(0.0, Mode::Restart), (1.0, Mode::FirstPass)] {
-            let mut tapir = model.session().threshold(threshold).final_pass(FinalPass::Policy);
-            let mut alone = model.session().mode(mode).unwrap();
+            let options = SessionOptions::new().threshold(threshold).final_pass(FinalPass::Policy);
+            let mut tapir = model.session_with(options).unwrap();
+            let mut alone = model.session_with(SessionOptions::new().mode(mode)).unwrap();
             for index in &words {
                 tapir.push(&word(*index)).unwrap();
                 alone.push(&word(*index)).unwrap();
@@ -231,12 +234,13 @@ proptest! {
         thresholds in prop::collection::vec(0.0..1.0f32, 1..5),
     ) {
         let model = Model::from_parts(parts).unwrap();
-        let mut kept = model.session().keep_revisions();
+        let mut kept = model.session_with(SessionOptions::new().keep_revisions()).unwrap();
         for threshold in thresholds {
-            kept.set_threshold(threshold);
+            kept.set_threshold(threshold).unwrap();
             kept.reset();
             kept = fresh(kept, &words);
-            let mut plain = fresh(model.session().threshold(threshold), &words);
+            let options = SessionOptions::new().threshold(threshold);
+            let mut plain = fresh(model.session_with(options).unwrap(), &words);
             assert_same(&mut kept, &mut plain)?;
         }
     }
@@ -251,7 +255,8 @@ proptest! {
         }
         let end = session.finish().unwrap();
         end.update.apply(&mut screen);
-        let mut reviser = fresh(model.session().mode(Mode::Restart).unwrap(), &words);
+        let restart = SessionOptions::new().mode(Mode::Restart);
+        let mut reviser = fresh(model.session_with(restart).unwrap(), &words);
         prop_assert_eq!(&end.labels, &reviser.finish().unwrap().labels);
         prop_assert_eq!(&screen, &end.labels);
         prop_assert_eq!(end.labels.len(), words.len());
@@ -268,8 +273,10 @@ proptest! {
             let stored = parts.quantize(precision).unwrap();
             let path = dir.path().join(format!("{precision:?}"));
             stored.save(&path).unwrap();
-            let mut session = Model::open(&path).unwrap().session().threshold(1.0);
-            let mut same = stored.quantize(Precision::F32).unwrap().load().unwrap().session().threshold(1.0);
+            let first_pass = SessionOptions::new().threshold(1.0);
+            let mut session = Model::open(&path).unwrap().session_with(first_pass).unwrap();
+            let same = stored.quantize(Precision::F32).unwrap().load().unwrap();
+            let mut same = same.session_with(first_pass).unwrap();
             for index in &words {
                 session.push(&word(*index)).unwrap();
                 same.push(&word(*index)).unwrap();
@@ -294,7 +301,8 @@ fn sessions_can_be_sent_and_models_shared() {
 #[test]
 fn a_million_words_run_in_bounded_memory() {
     let model = Model::from_parts(tapir::doctest::parts()).unwrap();
-    let mut session = model.session().window(16).undo(8).threshold(0.52);
+    let options = SessionOptions::new().window(16).undo(8).threshold(0.52);
+    let mut session = model.session_with(options).unwrap();
     let mut bytes = 0;
     let (mut revisions, words) = (0usize, if cfg!(debug_assertions) { 100_000 } else { 1_000_000 });
     for i in 0..words {
