@@ -245,7 +245,7 @@ impl Stream {
         let Some(task) = &self.current else { return };
         self.metrics.first(task.received.elapsed());
         if self.provisional && task.operation != Operation::Finish {
-            let update = Some(self.session.answer());
+            let update = self.session.take_provisional();
             self.send(Response { provisional: true, update, ..Response::default() }, false, None);
         }
     }
@@ -428,10 +428,8 @@ impl Worker {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(task) = &stream.current else { return };
         self.faults.check(Point::Answer, &task.operation);
-        let response = match error {
-            Some(error) => Response::refusal(error.to_string()),
-            None => task.operation.respond(&mut stream.session),
-        };
+        let response = error.map_or_else(|| task.operation.respond(&mut stream.session), Err);
+        let response = response.unwrap_or_else(|error| Response::refusal(error.to_string()));
         if let Some(update) = response.update.as_ref().filter(|update| update.action.is_some()) {
             stream.metrics.last(task.received.elapsed());
             if !update.revised() {
@@ -500,21 +498,19 @@ impl Worker {
         }
     }
 
-    /// Computes a batch and gives the streams that were computed. After a panic each of its streams is
-    /// computed alone, and only what panics again is given up.
+    /// Computes a batch and gives the streams that were computed. After a panic, which leaves them as
+    /// they were, each is computed alone, and only what panics again is given up.
     fn compute(
         &mut self,
         mut batch: Vec<Box<Stream>>,
         compute: fn(&mut [&mut Session]) -> tapir::Result<()>,
     ) -> Vec<u64> {
-        let words: Vec<usize> = batch.iter().map(|stream| stream.session.words()).collect();
         let mut computed: Vec<u64> = batch.iter().map(|stream| stream.id).collect();
         let mut failed = Vec::new();
         if !self.run_batch(&mut batch, compute) {
             self.metrics.panics.inc();
-            for (stream, words) in batch.iter_mut().zip(words) {
-                let recovered = catch_unwind(AssertUnwindSafe(|| stream.session.recover(words))).is_ok();
-                if !recovered || !self.run_batch(std::slice::from_mut(stream), compute) {
+            for stream in &mut batch {
+                if !self.run_batch(std::slice::from_mut(stream), compute) {
                     failed.push(stream.id);
                 }
             }

@@ -65,6 +65,15 @@ pub enum Error {
         /// How many labels are final.
         committed: usize,
     },
+    /// The session was given words that are not computed yet.
+    #[error(
+        "the session has a {work} to compute first: `batch::read` and `batch::revise` do that \
+         (see `Session::work`); nothing was changed"
+    )]
+    Busy {
+        /// What comes next.
+        work: crate::batch::Work,
+    },
     /// The session was finished.
     #[error("the session is finished; call `reset` to start anew")]
     Finished,

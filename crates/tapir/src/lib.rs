@@ -28,6 +28,7 @@ mod edit;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod error;
+mod history;
 mod import;
 pub mod kernels;
 mod labels;
@@ -43,6 +44,7 @@ mod tensors;
 mod tokenizer;
 pub mod vectors;
 mod vocabulary;
+mod word;
 
 pub use bytes::Bytes;
 pub use config::{

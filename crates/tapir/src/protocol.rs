@@ -77,8 +77,9 @@ impl Operation {
         }
     }
 
-    /// What is answered when everything is computed.
-    pub fn respond(&self, session: &mut Session) -> Response {
+    /// What is answered when everything is computed; before that it is [`Error::Busy`], and changes
+    /// nothing.
+    pub fn respond(&self, session: &mut Session) -> Result<Response> {
         let mut response = Response::default();
         if !matches!(self, Self::Reset | Self::Close | Self::Threshold(_)) {
             if *self == Self::Finish {
@@ -87,9 +88,9 @@ impl Operation {
                 response.labels = Some(session.labels());
                 response.spans = Some(session.spans());
             }
-            response.update = Some(session.answer());
+            response.update = Some(session.take_update()?);
         }
-        response
+        Ok(response)
     }
 }
 
@@ -243,8 +244,8 @@ impl Streams {
         let start = || Session::new(self.model.clone(), self.options);
         let session = self.sessions.entry(name).or_insert_with(start);
         operation.begin(session)?;
-        session.complete();
-        *response = Response { session: response.session.take(), ..operation.respond(session) };
+        session.compute();
+        *response = Response { session: response.session.take(), ..operation.respond(session)? };
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{Operation, operations, parts, word};
+use support::{Operation, WORDS, operations, parts, word};
 use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOptions};
 
 /// Everything that can be seen of a session from word `first` on, floats as bits.
@@ -171,26 +171,102 @@ proptest! {
                 let mut company: Vec<&mut Session> =
                     together.iter_mut().filter(|s| s.work() == Some(work)).filter(|_| draw() % 3 > 0).collect();
                 match work {
-                    Work::Word if draw() % 4 == 0 => {
-                        let words: Vec<usize> = company.iter().map(|session| session.words()).collect();
-                        batch::read(&mut company).unwrap();
-                        company.iter_mut().zip(words).for_each(|(session, words)| session.recover(words));
-                    }
                     Work::Word => batch::read(&mut company).unwrap(),
                     Work::Revision => batch::revise(&mut company).unwrap(),
                 }
                 for (session, screen) in together.iter_mut().zip(&mut screens) {
-                    if session.work() == Some(Work::Revision) && draw() % 2 == 0 {
-                        session.answer().apply(screen);
+                    if draw() % 2 == 0 && let Some(update) = session.take_provisional() {
+                        prop_assert_eq!(update.action, None);
+                        update.apply(screen);
                     }
                 }
             }
             for (i, session) in together.iter_mut().enumerate() {
-                session.answer().apply(&mut screens[i]);
+                session.take_update().unwrap().apply(&mut screens[i]);
                 prop_assert_eq!(&session.labels()[..], &screens[i][session.first()..]);
                 let first = session.first().max(alone[i].first());
                 prop_assert_eq!(observe(session, first), observe(&alone[i], first));
             }
+        }
+    }
+
+    /// Words are what is written, not the row of a table that stands for them: a hypothesis keeps what is
+    /// the same text, and reads everything else, unknown words too.
+    #[test]
+    fn a_hypothesis_keeps_the_words_that_are_the_same(
+        parts in parts(),
+        hypotheses in prop::collection::vec(prop::collection::vec(WORDS - 1..WORDS + 4, 0..8), 2..6),
+    ) {
+        let model = parts.load().unwrap();
+        let options = SessionOptions::new().threshold(1.0);
+        let mut session = model.session_with(options).unwrap();
+        for pair in hypotheses.windows(2) {
+            session.update(pair[0].iter().map(|index| word(*index))).unwrap();
+            session.begin_update(pair[1].iter().map(|index| word(*index))).unwrap();
+            let shared = pair[0].iter().zip(&pair[1]).take_while(|(a, b)| a == b).count();
+            prop_assert_eq!((session.words(), session.unread()), (shared, pair[1].len() - shared));
+            while session.work().is_some() {
+                tapir::batch::read(&mut [&mut session]).unwrap();
+            }
+            session.take_update().unwrap();
+            let alone = fresh(model.session_with(options).unwrap(), &pair[1]);
+            prop_assert_eq!(observe(&session, 0), observe(&alone, 0));
+        }
+    }
+
+    /// What was given is computed by a batch, and by nothing else: until then a session takes nothing,
+    /// answers nothing, and says so.
+    #[test]
+    fn a_busy_session_refuses_and_changes_nothing(
+        parts in parts(),
+        words in prop::collection::vec(0..WORDS + 2, 1..6),
+        threshold in 0.0..=1.0f32,
+    ) {
+        use tapir::batch::{self, Work};
+        let model = parts.load().unwrap();
+        let options = SessionOptions::new().threshold(threshold);
+        let start = || model.session_with(options).unwrap();
+        let (mut session, mut alone) = (start(), start());
+        for finished in [false, true] {
+            if finished {
+                session.begin_finish().unwrap();
+                alone.finish().unwrap();
+            } else {
+                session.begin_update(words.iter().map(|index| word(*index))).unwrap();
+                alone.update(words.iter().map(|index| word(*index))).unwrap();
+            }
+            while let Some(work) = session.work() {
+                let before = (observe(&session, 0), session.unread());
+                let refused = [
+                    session.push("more").err(),
+                    session.push_id(3).err(),
+                    session.begin_push("more").err(),
+                    session.update(["other"]).err(),
+                    session.begin_update(["other"]).err(),
+                    session.revoke(1).err(),
+                    session.begin_revoke(0).err(),
+                    session.finish().err(),
+                    session.begin_finish().err(),
+                ];
+                for error in refused {
+                    let expected = match error {
+                        Some(Error::Busy { work: said }) => !finished && said == work,
+                        Some(Error::Finished) => finished,
+                        _ => false,
+                    };
+                    prop_assert!(expected, "{error:?}");
+                }
+                let busy = matches!(session.take_update(), Err(Error::Busy { .. }));
+                prop_assert!(busy);
+                prop_assert_eq!((observe(&session, 0), session.unread()), before);
+                prop_assert_eq!(session.work(), Some(work));
+                match work {
+                    Work::Word => batch::read(&mut [&mut session]).unwrap(),
+                    Work::Revision => batch::revise(&mut [&mut session]).unwrap(),
+                }
+            }
+            session.take_update().unwrap();
+            prop_assert_eq!(observe(&session, 0), observe(&alone, 0));
         }
     }
 
