@@ -1,7 +1,9 @@
-//! Many sessions at once: one word of each, or the revision that each waits for, in one product a matrix.
+//! Many sessions at once: one word of each, or the revision that each waits for, in one product a
+//! matrix.
 //!
-//! This is Algorithm 1 of the paper, and the only implementation of it: a [`Session`] alone is a batch of one. A row of a
-//! product does not depend on the rows beside it, to the bit, so neither do the labels of a session on its company.
+//! This is Algorithm 1 of the paper, and the only implementation of it: a [`Session`] alone is a
+//! batch of one. A row of a product does not depend on the rows beside it, to the bit, so neither
+//! do the labels of a session on its company.
 
 use crate::history::Step;
 use crate::model::{Recall, Scratch, Streams, with_scratch};
@@ -25,11 +27,11 @@ impl std::fmt::Display for Work {
     }
 }
 
-/// Reads the next word of every session in one run of the first pass. Each must have [`Work::Word`],
-/// and all must be of one model and mode; nothing is changed otherwise.
+/// Reads the next word of every session in one run of the first pass. Each must have
+/// [`Work::Word`], and all must be of one model and mode; nothing is changed otherwise.
 ///
-/// If it panics, every session is as it was before: whoever catches the panic can compute each alone,
-/// and give up only the one that panics again.
+/// If it panics, every session is as it was before: whoever catches the panic can compute each
+/// alone, and give up only the one that panics again.
 ///
 /// ```
 /// use tapir::batch::{self, Work};
@@ -202,7 +204,8 @@ fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
     }
 }
 
-/// Writes the last entries of each session's memory, as many as `count` says, from the states and logits of their steps.
+/// Writes the last entries of each session's memory, as many as `count` says, from the states and
+/// logits of their steps.
 fn remember_with(sessions: &mut [&mut Session], count: impl Fn(&Session) -> usize, scratch: &mut Scratch) {
     let Some(first) = sessions.first().filter(|session| session.mode() == Mode::TwoPass) else { return };
     let model = first.model().clone();
@@ -350,8 +353,8 @@ mod tests {
         }
     }
 
-    /// Computes what sessions of equal words have to do; each batch panics once first, if it has so many
-    /// points.
+    /// Computes what sessions of equal words have to do; each batch panics once first, if it has so
+    /// many points.
     fn interrupt(sessions: &mut [Session], fault: usize) -> std::result::Result<(), TestCaseError> {
         while let Some(work) = sessions[0].work() {
             let compute = match work {

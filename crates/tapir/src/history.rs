@@ -2,9 +2,9 @@
 //! overwrote.
 //!
 //! Taking words back is cutting the tapes. Only a revision changes rows that are already there, and
-//! of them only the logits (the labels are their best); it first notes what it overwrites. The memory
-//! φ is a function of the states and of the logits that a step has *now*: whoever changes logits has
-//! it written again ([`batch`](crate::batch)), to the same bits.
+//! of them only the logits (the labels are their best); it first notes what it overwrites. The
+//! memory φ is a function of the states and of the logits that a step has *now*: whoever changes
+//! logits has it written again ([`batch`](crate::batch)), to the same bits.
 
 use std::collections::VecDeque;
 
@@ -25,10 +25,11 @@ pub(crate) struct History {
     identities: Tape<Identity>,
     /// What both passes read of it (the input buffer): rows of the vocabulary.
     rows: Tape<u32>,
-    /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its h's are Γʰ.
+    /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its
+    /// h's are Γʰ.
     states: Tape<f32>,
-    /// Controller states after each step, [layers, 2, C]; row 0 likewise. Its c's are the memory tape
-    /// C of eq. 6.
+    /// Controller states after each step, [layers, 2, C]; row 0 likewise. Its c's are the memory
+    /// tape C of eq. 6.
     controls: Tape<f32>,
     /// Γᵖ: φ and the keys made from it.
     memory: Tape<f32>,
@@ -96,7 +97,8 @@ pub(crate) struct Mark {
 }
 
 impl History {
-    /// The window is clamped to the model's `max_length` from above, to its memory and delay from below.
+    /// The window is clamped to the model's `max_length` from above, to its memory and delay from
+    /// below.
     pub(crate) fn new(model: &Model, window: usize, undo: usize) -> Self {
         let first = model.first_pass();
         let revision = first.and_then(|first| first.revision.as_ref());
@@ -210,7 +212,8 @@ impl History {
     }
 
     /// What the controller reads at the step that has been begun: the entries of memory of the last
-    /// steps, at most N, and its own states of those steps; at the first step no entry and its zeros.
+    /// steps, at most N, and its own states of those steps; at the first step no entry and its
+    /// zeros.
     pub(crate) fn recall(&self) -> (&[f32], &[f32]) {
         let t = self.len();
         let entries = self.entries.min(t - 1);
@@ -233,8 +236,8 @@ impl History {
         self.memory.rows_mut(t - count..t).copy_from_slice(entries);
     }
 
-    /// What the reviser reads: the words in the window, as rows of the vocabulary. The one place from
-    /// which its input comes; another input stage puts its own tape here.
+    /// What the reviser reads: the words in the window, as rows of the vocabulary. The one place
+    /// from which its input comes; another input stage puts its own tape here.
     pub(crate) fn reviser_input(&self) -> &[u32] {
         self.rows.rows(self.window_start()..self.len())
     }
@@ -247,8 +250,8 @@ impl History {
     pub(crate) fn revise(&mut self, logits: &[f32], labels: &Labels) {
         let (t, width) = (self.len(), self.logits.width());
         let start = self.window_start();
-        // The first d outputs of a delayed reviser belong to no word of its input; where the window has
-        // moved on they would overwrite labels of words that have left it.
+        // The first d outputs of a delayed reviser belong to no word of its input; where the window
+        // has moved on they would overwrite labels of words that have left it.
         let skip = if start == 0 { 0 } else { self.delay };
         let start = start + skip;
 
@@ -280,8 +283,8 @@ impl History {
     }
 
     /// Cuts the last `words` steps off and restores what revisions among them overwrote. If that
-    /// changed the logits of a step that stays, the last [`entries`](Self::entries) of memory are to be
-    /// written again.
+    /// changed the logits of a step that stays, the last [`entries`](Self::entries) of memory are
+    /// to be written again.
     #[must_use]
     pub(crate) fn take_back(&mut self, words: usize, labels: &Labels) -> bool {
         let t = self.len() - words;
@@ -301,10 +304,11 @@ impl History {
     }
 
     /// Goes back to a mark that was made before the step or the revision that was interrupted, and
-    /// gives the word of that step. It computes nothing, so that it can be done while a panic unwinds.
+    /// gives the word of that step. It computes nothing, so that it can be done while a panic
+    /// unwinds.
     ///
-    /// Of an interrupted revision, entries of memory may stay that only the revision explains. Nothing
-    /// but the revision comes next, and it writes them.
+    /// Of an interrupted revision, entries of memory may stay that only the revision explains.
+    /// Nothing but the revision comes next, and it writes them.
     pub(crate) fn roll_back(&mut self, mark: Mark, labels: &Labels) -> Option<Word> {
         let begun = (mark.steps < self.len()).then(|| Word {
             identity: self.identities.row(mark.steps)[0],
@@ -324,7 +328,8 @@ impl History {
         begun
     }
 
-    /// Gives the steps before `end` the logits that they had before a revision; says where it begins.
+    /// Gives the steps before `end` the logits that they had before a revision; says where it
+    /// begins.
     fn restore(&mut self, revision: Overwritten, end: usize) -> usize {
         let Overwritten { start, logits, .. } = revision;
         let width = self.logits.width();

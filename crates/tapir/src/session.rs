@@ -1,9 +1,9 @@
 //! A session: words in, labels out, one word at a time; every word can be taken back.
 //!
 //! What it remembers of its words is its [`History`]; how a word is read and labels are revised is
-//! [`batch`](crate::batch), Algorithm 1 of the paper. Here is what is between them and a user: words
-//! that are given and not yet read, the end of an utterance, and what has changed since the user
-//! was last told.
+//! [`batch`](crate::batch), Algorithm 1 of the paper. Here is what is between them and a user:
+//! words that are given and not yet read, the end of an utterance, and what has changed since the
+//! user was last told.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,14 +18,15 @@ use crate::{
     Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update, Vocabulary,
 };
 
-/// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost memory.
+/// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost
+/// memory.
 pub const LONGEST_WORD: usize = 4096;
 
 /// What [`Session::finish`] gives: the labels, and what changed at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finish {
-    /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window and
-    /// undo, and has forgotten its first words. Replaying all updates gives their labels, too.
+    /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window
+    /// and undo, and has forgotten its first words. Replaying all updates gives their labels, too.
     pub first: usize,
     /// The final labels of all words from `first` on.
     pub labels: Vec<Label>,
@@ -102,7 +103,8 @@ impl Session {
         }
     }
 
-    /// Changes the policy's threshold τ from the next word on: 0 revises at every word, 1 never does.
+    /// Changes the policy's threshold τ from the next word on: 0 revises at every word, 1 never
+    /// does.
     pub fn set_threshold(&mut self, threshold: f32) -> Result<()> {
         check_threshold(threshold)?;
         self.threshold = threshold;
@@ -128,8 +130,8 @@ impl Session {
         Ok(self.run())
     }
 
-    /// Reads one word by its row in the model's [`Vocabulary`]. A row without a text is a word of its
-    /// own: no hypothesis shares it.
+    /// Reads one word by its row in the model's [`Vocabulary`]. A row without a text is a word of
+    /// its own: no hypothesis shares it.
     pub fn push_id(&mut self, id: u32) -> Result<Update> {
         let ids = self.model.vocabulary().ids();
         if id as usize >= ids {
@@ -150,8 +152,9 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay, the
-    /// rest is taken back and read anew. The result is that of a fresh session on the same words.
+    /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay,
+    /// the rest is taken back and read anew. The result is that of a fresh session on the same
+    /// words.
     ///
     /// ```
     /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
@@ -166,8 +169,8 @@ impl Session {
         Ok(self.run())
     }
 
-    /// Takes back what a new hypothesis no longer has, and gives the session the rest without reading
-    /// it: [`batch::read`] does that.
+    /// Takes back what a new hypothesis no longer has, and gives the session the rest without
+    /// reading it: [`batch::read`] does that.
     ///
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_update<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
@@ -236,8 +239,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`] was
-    /// asked for.
+    /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`]
+    /// was asked for.
     ///
     /// Afterwards only [`reset`](Self::reset) and questions are possible.
     pub fn finish(&mut self) -> Result<Finish> {
@@ -248,7 +251,8 @@ impl Session {
         Ok(Finish { first, labels, update: self.run() })
     }
 
-    /// Ends the utterance without computing what is left: [`batch::read`] and [`batch::revise`] do that.
+    /// Ends the utterance without computing what is left: [`batch::read`] and [`batch::revise`] do
+    /// that.
     ///
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_finish(&mut self) -> Result<()> {
@@ -283,8 +287,8 @@ impl Session {
         self.history.reviser_input().len()
     }
 
-    /// What has changed since an update was last taken. The session counts it as told, and forgets what
-    /// it need not hold any more.
+    /// What has changed since an update was last taken. The session counts it as told, and forgets
+    /// what it need not hold any more.
     ///
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn take_update(&mut self) -> Result<Update> {
@@ -292,9 +296,9 @@ impl Session {
         Ok(self.run())
     }
 
-    /// The first pass's answer while the revision that was asked for is not made: what has changed since
-    /// an update was last taken, with a policy value and no action. The session counts it as told; what
-    /// the revision changes is in the next update. None if no revision is due.
+    /// The first pass's answer while the revision that was asked for is not made: what has changed
+    /// since an update was last taken, with a policy value and no action. The session counts it as
+    /// told; what the revision changes is in the next update. None if no revision is due.
     ///
     /// ```
     /// use tapir::{SessionOptions, batch};
@@ -317,7 +321,8 @@ impl Session {
         })
     }
 
-    /// Starts anew with the same options, whatever was left to compute, keeping its memory for reuse.
+    /// Starts anew with the same options, whatever was left to compute, keeping its memory for
+    /// reuse.
     pub fn reset(&mut self) {
         self.history.clear();
         self.unread.clear();
@@ -340,7 +345,8 @@ impl Session {
         self.history.committed()
     }
 
-    /// The first word whose label is still held: 0 until a session is longer than its window and undo.
+    /// The first word whose label is still held: 0 until a session is longer than its window and
+    /// undo.
     pub fn first(&self) -> usize {
         self.history.first()
     }
@@ -361,8 +367,8 @@ impl Session {
         labels.map(|(i, label)| self.probability(self.first() + i, *label)).collect()
     }
 
-    /// The probability of every label for one word, by label id; none if the word has no label or is
-    /// forgotten.
+    /// The probability of every label for one word, by label id; none if the word has no label or
+    /// is forgotten.
     pub fn distribution(&self, position: usize) -> Option<Vec<f32>> {
         let logits = self.step_logits(position + self.delay())?;
         Some(self.model.labels().distribution(logits))
@@ -374,8 +380,8 @@ impl Session {
         self.history.logits(step)
     }
 
-    /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from the
-    /// session's start.
+    /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from
+    /// the session's start.
     pub fn spans(&self) -> Vec<Span> {
         let mut spans = crate::spans(&self.labels(), self.model.config().scheme);
         for span in &mut spans {
@@ -482,8 +488,8 @@ impl Session {
         }
     }
 
-    /// At the end of the utterance, when all words are read: asks for the last revision unless the last
-    /// step was one.
+    /// At the end of the utterance, when all words are read: asks for the last revision unless the
+    /// last step was one.
     fn close(&mut self) {
         if self.progress.phase == Phase::Closing && self.work().is_none() {
             self.progress.phase = Phase::Finished;

@@ -73,16 +73,16 @@ impl SessionOptions {
         self
     }
 
-    /// The policy's threshold τ, from 0, which revises at every word, to 1, which never does. Default:
-    /// that of the model's configuration.
+    /// The policy's threshold τ, from 0, which revises at every word, to 1, which never does.
+    /// Default: that of the model's configuration.
     #[must_use]
     pub fn threshold(mut self, threshold: f32) -> Self {
         self.threshold = Some(threshold);
         self
     }
 
-    /// How many words, from the newest back, a revision reads and may edit. Default, and the most: the
-    /// model's `max_length`. At least its memory and delay; what is outside is clamped.
+    /// How many words, from the newest back, a revision reads and may edit. Default, and the most:
+    /// the model's `max_length`. At least its memory and delay; what is outside is clamped.
     #[must_use]
     pub fn window(mut self, words: usize) -> Self {
         self.window = Some(words);
@@ -104,9 +104,9 @@ impl SessionOptions {
         self
     }
 
-    /// Keeps every output of the reviser, so that reading the same words again, after a reset or with
-    /// another threshold, does not compute it twice. Default: nothing is kept. For sweeps over one
-    /// sentence: the memory grows with every new input.
+    /// Keeps every output of the reviser, so that reading the same words again, after a reset or
+    /// with another threshold, does not compute it twice. Default: nothing is kept. For sweeps over
+    /// one sentence: the memory grows with every new input.
     ///
     /// ```
     /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Rows of `width` values, indexed from the session's start even after the oldest ones were forgotten.
+/// Rows of `width` values, indexed from the session's start even after the oldest ones were
+/// forgotten.
 ///
 /// Everything a session remembers is on tapes, so that undoing words is cutting tapes.
 pub(crate) struct Tape<T> {

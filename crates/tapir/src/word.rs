@@ -2,8 +2,8 @@
 
 use crate::Vocabulary;
 
-/// A word that a session was given. Whatever a pass reads of it is derived here, once: today the row
-/// of the word table; an input stage of word pieces would add its pieces.
+/// A word that a session was given. Whatever a pass reads of it is derived here, once: today the
+/// row of the word table; an input stage of word pieces would add its pieces.
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     pub(crate) identity: Identity,
@@ -24,9 +24,10 @@ impl Word {
 
 /// Which word it is, whatever the model knows of it: two unknown words differ.
 ///
-/// It is a digest of the text in a fixed size, so that a session of any length allocates nothing per
-/// word. With 128 bits even a billion different words have a chance of 2⁻⁶⁹ that two of them are
-/// taken for one; who forges such a pair keeps an old word in a stream of his own, and in no other.
+/// It is a digest of the text in a fixed size, so that a session of any length allocates nothing
+/// per word. With 128 bits even a billion different words have a chance of 2⁻⁶⁹ that two of them
+/// are taken for one; who forges such a pair keeps an old word in a stream of his own, and in no
+/// other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity(u128);
 
