@@ -6,7 +6,7 @@ use std::io::{Cursor, Read, Write};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use tapir::Model;
+use tapir::{Model, SessionOptions};
 use tapir::protocol::Streams;
 use tungstenite::Message;
 use tungstenite::protocol::{Role, WebSocket, WebSocketConfig};
@@ -39,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
     const LIMIT: usize = 1 << 10;
     let config = WebSocketConfig::default().max_message_size(Some(LIMIT)).max_frame_size(Some(LIMIT));
     let mut socket = WebSocket::from_raw_socket(Socket(Cursor::new(bytes)), Role::Server, Some(config));
-    let mut streams = Streams::new(4, || model().session());
+    let mut streams = Streams::new(4, model(), SessionOptions::new()).expect("defaults");
     while let Ok(message) = socket.read() {
         assert!(message.len() <= LIMIT);
         if let Message::Text(text) = message {

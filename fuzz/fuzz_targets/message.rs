@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use tapir::Model;
+use tapir::{Model, SessionOptions};
 use tapir::protocol::{Request, Response, Streams};
 
 fn model() -> &'static Model {
@@ -13,7 +13,7 @@ fn model() -> &'static Model {
 }
 
 fuzz_target!(|text: &str| {
-    let mut streams = Streams::new(4, || model().session());
+    let mut streams = Streams::new(4, model(), SessionOptions::new()).expect("defaults");
     for line in text.lines() {
         let answer = streams.answer(line);
         let json = serde_json::to_string(&answer).expect("an answer is JSON");

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use tapir::{Model, Session};
+use tapir::{Model, Session, SessionOptions};
 
 #[derive(Arbitrary, Debug)]
 enum Operation {
@@ -38,11 +38,15 @@ fn model() -> &'static Model {
 }
 
 fn start(window: u8, undo: u8, threshold: f32) -> Session {
-    model().session().window(usize::from(window)).undo(usize::from(undo)).threshold(threshold)
+    let options = SessionOptions::new().window(usize::from(window)).undo(usize::from(undo));
+    model().session_with(options.threshold(threshold)).expect("a threshold from 0 to 1")
 }
 
 fuzz_target!(|input: (u8, u8, f32, Vec<Operation>)| {
-    let (window, undo, mut threshold, operations) = input;
+    let (window, undo, threshold, operations) = input;
+    let refused = model().session_with(SessionOptions::new().threshold(threshold)).is_err();
+    assert_eq!(refused, !(0.0..=1.0).contains(&threshold));
+    let mut threshold = if refused { 0.5 } else { threshold };
     let mut session = start(window, undo, threshold);
     let mut words: Vec<String> = Vec::new();
     let mut screen = Vec::new();
@@ -62,9 +66,10 @@ fuzz_target!(|input: (u8, u8, f32, Vec<Operation>)| {
                 session.update(&hypothesis).inspect(|_| words = hypothesis)
             }
             Operation::Threshold(value) => {
-                threshold = value;
-                thresholds_changed |= !words.is_empty();
-                session.set_threshold(value);
+                if session.set_threshold(value).is_ok() {
+                    threshold = value;
+                    thresholds_changed |= !words.is_empty();
+                }
                 continue;
             }
             Operation::Reset => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use tapir::{Model, Session};
+use tapir::{Model, SessionOptions};
 
 /// Which model to run, and how eagerly it revises.
 #[derive(clap::Args)]
@@ -34,10 +34,9 @@ impl Choice {
         self.threshold
     }
 
-    pub(crate) fn session(&self, model: &Model) -> Session {
-        match self.threshold {
-            Some(threshold) => model.session().threshold(threshold),
-            None => model.session(),
-        }
+    /// The options of a session with that threshold.
+    pub(crate) fn session_options(&self) -> SessionOptions {
+        let options = SessionOptions::new();
+        self.threshold.map_or(options, |threshold| options.threshold(threshold))
     }
 }

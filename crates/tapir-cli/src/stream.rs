@@ -31,7 +31,7 @@ impl Stream {
     pub(crate) fn run(self) -> Result<()> {
         let model = self.model.open()?;
         let limit = self.sessions;
-        let mut streams = Streams::new(limit, move || self.model.session(&model));
+        let mut streams = Streams::new(limit, &model, self.model.session_options())?;
         let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
         let mut line = Vec::new();
         loop {

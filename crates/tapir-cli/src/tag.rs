@@ -98,13 +98,13 @@ impl Tag {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let tokenizer = if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
         let (tag, place) = (Arc::new(self), Arc::<str>::from(name));
-        let workers = (0..threads).map(|_| {
+        let last = if tag.no_final_pass { FinalPass::Policy } else { FinalPass::Revise };
+        // With so much undo a session holds every label until the sentence is printed.
+        let options = tag.model.session_options().final_pass(last).undo(LONGEST_SENTENCE);
+        let sessions: Vec<Session> =
+            (0..threads).map(|_| model.session_with(options)).collect::<Result<_, _>>()?;
+        let workers = sessions.into_iter().map(|mut session| {
             let (tag, place) = (tag.clone(), place.clone());
-            // With so much undo the session holds every label until the sentence is printed.
-            let mut session = tag.model.session(&model).undo(LONGEST_SENTENCE);
-            if tag.no_final_pass {
-                session = session.final_pass(FinalPass::Policy);
-            }
             move |batch: Batch| {
                 let mut text = Vec::new();
                 let mut sentence = |(line, number): (&String, usize)| {

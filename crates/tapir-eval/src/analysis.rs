@@ -146,8 +146,9 @@ fn agreement(
         let first = Setting::of(model).mode(Mode::FirstPass).session(model)?;
         let first = last(first, example).map_err(named)?;
         // With τ = 1 only the last revision of `finish` runs the reviser: once a sentence and not once a word.
-        let second = Setting::of(model).mode(Mode::TwoPass).threshold(1.0).session(model)?;
-        let second = last(second.final_pass(FinalPass::Revise), example).map_err(named)?;
+        let second = Setting::of(model).mode(Mode::TwoPass).threshold(1.0).options();
+        let second = model.session_with(second.final_pass(FinalPass::Revise))?;
+        let second = last(second, example).map_err(named)?;
         let same = first.iter().zip(&second).filter(|(a, b)| a == b).count();
         progress();
         Ok((same, first.len(), edit_overhead(&run.outputs)))

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tapir::{Action, Mode, Model, Session, Vocabulary};
+use tapir::{Action, Mode, Model, Session, SessionOptions, Vocabulary};
 
 use crate::{Dataset, Error, Example, Outputs, Result};
 
@@ -23,12 +23,7 @@ impl Setting {
     /// The model's own mode and threshold.
     pub fn of(model: &Model) -> Self {
         let config = model.config();
-        let mode = match (&config.controller, &config.reviser) {
-            (Some(_), Some(_)) => Mode::TwoPass,
-            (_, Some(_)) if config.processor.is_none() => Mode::Restart,
-            _ => Mode::FirstPass,
-        };
-        Self { mode, threshold: config.threshold, delay: config.delay }
+        Self { mode: model.default_mode(), threshold: config.threshold, delay: config.delay }
     }
 
     /// With another threshold.
@@ -45,9 +40,14 @@ impl Setting {
         self
     }
 
+    /// The options of a session that runs so. Nothing is taken back here, so that nothing needs to be
+    /// kept for it.
+    pub(crate) fn options(self) -> SessionOptions {
+        SessionOptions::new().undo(0).threshold(self.threshold).mode(self.mode)
+    }
+
     pub(crate) fn session(self, model: &Model) -> Result<Session> {
-        // Nothing is taken back here, so that nothing needs to be kept for it.
-        Ok(model.session().undo(0).threshold(self.threshold).mode(self.mode)?)
+        Ok(model.session_with(self.options())?)
     }
 }
 

@@ -34,16 +34,17 @@ pub fn sweep(
     progress: impl Fn() + Sync,
 ) -> Result<Vec<Record>> {
     let setting = Setting::of(model).mode(Mode::TwoPass);
-    setting.session(model)?;
+    let options = setting.options().keep_revisions();
+    model.session_with(options)?;
     let sentences = dataset.examples.par_iter().enumerate().map(|(i, example)| {
-        let mut session = setting.session(model)?.keep_revisions();
+        let mut session = model.session_with(options)?;
         let mut runs: Vec<Run> = Vec::with_capacity(thresholds.len());
         for &threshold in thresholds {
             let same = runs.last().filter(|run| decides_alike(run, threshold));
             runs.push(if let Some(run) = same {
                 run.clone()
             } else {
-                session.set_threshold(threshold);
+                session.set_threshold(threshold)?;
                 session.reset();
                 let run = Run::make(&mut session, example).map_err(|error| numbered(error, i))?;
                 Run { nanos: Vec::new(), ..run } // with kept revisions the time means nothing
@@ -68,10 +69,10 @@ pub fn sweep(
 
 /// Would this threshold decide at every step as the run did? Then the whole run is the same.
 fn decides_alike(run: &Run, threshold: f32) -> bool {
-    run.actions.iter().zip(&run.policy).all(|(action, value)| {
-        let revise = threshold <= 0.0 || (threshold < 1.0 && value.is_some_and(|value| value >= threshold));
-        (*action == Action::Revise) == revise
-    })
+    run.actions
+        .iter()
+        .zip(&run.policy)
+        .all(|(action, value)| value.is_some_and(|value| *action == Action::decide(value, threshold)))
 }
 
 /// All metrics by threshold: the paper's table of raw numbers.

@@ -320,7 +320,7 @@ impl Reader<'_> {
             Ok(permit) => permit,
             Err(refusal) => return Err((refusal.reason, in_flight)),
         };
-        let handle = state.workers.open(NewSession {
+        let opened = state.workers.open(NewSession {
             served: served.clone(),
             name: session.clone(),
             threshold: *threshold,
@@ -333,6 +333,10 @@ impl Reader<'_> {
             flow: peer.flow(),
             permit,
         });
+        let handle = match opened {
+            Ok(handle) => handle,
+            Err(error) => return Err((error.to_string(), in_flight)),
+        };
         handle.ask(operation, permits(in_flight));
         self.sessions.insert(session, handle);
         Ok(())

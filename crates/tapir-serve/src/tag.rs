@@ -188,7 +188,7 @@ async fn label(
 ) -> Result<Tagged, Refusal> {
     let (sender, mut answers) = unbounded_channel();
     let queued = peer.client.queue_words(words.len(), &state.settings.limits).await;
-    let session = state.workers.open(NewSession {
+    let opened = state.workers.open(NewSession {
         served: served.clone(),
         name: None,
         threshold,
@@ -197,6 +197,7 @@ async fn label(
         flow: peer.flow(),
         permit: state.open_session(&peer.client)?,
     });
+    let session = opened.map_err(|error| Refusal::bad(error.to_string()))?;
     session.ask(Operation::Update(words.clone()), Permits { words: queued, in_flight: None });
     session.ask(Operation::Finish, Permits::default());
     // The edits of both answers give the label of every word: a session may forget its first ones.

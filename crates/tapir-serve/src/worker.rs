@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use tapir::batch::{self, Work};
 use tapir::protocol::{Operation, Response};
-use tapir::{Error, Model, Session};
+use tapir::{Error, Model, Session, SessionOptions};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Settings;
@@ -168,12 +168,11 @@ impl Workers {
     }
 
     /// Opens a session on the worker that has the fewest.
-    pub(crate) fn open(&self, new: NewSession) -> Handle {
+    pub(crate) fn open(&self, new: NewSession) -> Result<Handle, Error> {
         let NewSession { served, name, threshold, provisional, answers, flow, permit } = new;
-        let mut session = served.model.session().window(self.window);
-        if let Some(threshold) = threshold {
-            session.set_threshold(threshold);
-        }
+        let options = SessionOptions::new().window(self.window);
+        let options = threshold.map_or(options, |threshold| options.threshold(threshold));
+        let session = served.model.session_with(options)?;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let stream = Stream {
             id,
@@ -193,7 +192,7 @@ impl Workers {
         let (jobs, sessions) = fewest.unwrap_or(&self.inboxes[0]);
         sessions.fetch_add(1, Ordering::Relaxed);
         let _ = jobs.send(Job::Open(id, Box::new(stream)));
-        Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() }
+        Ok(Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() })
     }
 }
 
@@ -247,7 +246,7 @@ impl Stream {
         let Some(task) = &self.current else { return };
         self.metrics.first(task.received.elapsed());
         if self.provisional && task.operation != Operation::Finish {
-            let update = Some(self.session.answer());
+            let update = self.session.take_provisional();
             self.send(Response { provisional: true, update, ..Response::default() }, false, None);
         }
     }
@@ -412,10 +411,8 @@ impl Worker {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(task) = &stream.current else { return };
         self.faults.check(Point::Answer, &task.operation);
-        let response = match error {
-            Some(error) => Response::refusal(error.to_string()),
-            None => task.operation.respond(&mut stream.session),
-        };
+        let response = error.map_or_else(|| task.operation.respond(&mut stream.session), Err);
+        let response = response.unwrap_or_else(|error| Response::refusal(error.to_string()));
         if let Some(update) = response.update.as_ref().filter(|update| update.action.is_some()) {
             stream.metrics.last(task.received.elapsed());
             if !update.revised() {
@@ -479,21 +476,19 @@ impl Worker {
         }
     }
 
-    /// Computes a batch and gives the streams that were computed. After a panic each of its streams is
-    /// computed alone, and only what panics again is given up.
+    /// Computes a batch and gives the streams that were computed. After a panic, which leaves them as
+    /// they were, each is computed alone, and only what panics again is given up.
     fn compute(
         &mut self,
         mut batch: Vec<Box<Stream>>,
         compute: fn(&mut [&mut Session]) -> tapir::Result<()>,
     ) -> Vec<u64> {
-        let words: Vec<usize> = batch.iter().map(|stream| stream.session.words()).collect();
         let mut computed: Vec<u64> = batch.iter().map(|stream| stream.id).collect();
         let mut failed = Vec::new();
         if !self.run_batch(&mut batch, compute) {
             self.metrics.panics.inc();
-            for (stream, words) in batch.iter_mut().zip(words) {
-                let recovered = catch_unwind(AssertUnwindSafe(|| stream.session.recover(words))).is_ok();
-                if !recovered || !self.run_batch(std::slice::from_mut(stream), compute) {
+            for stream in &mut batch {
+                if !self.run_batch(std::slice::from_mut(stream), compute) {
                     failed.push(stream.id);
                 }
             }

@@ -231,7 +231,7 @@ async fn a_panic_costs_one_session() {
     let streams = (0..20).map(|index| {
         let model = model.clone();
         tokio::spawn(async move {
-            let mut session = model.session().window(128);
+            let mut session = model.session_with(tapir::SessionOptions::new().window(128)).unwrap();
             let mut client = Client::connect_to(address, "?provisional=false").await;
             for round in 0..6 {
                 for word in SENTENCES[(index + round) % SENTENCES.len()].split(' ') {

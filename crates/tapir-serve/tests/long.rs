@@ -19,7 +19,8 @@ fn words(length: usize) -> Vec<String> {
 
 /// What the library gives when every update is replayed.
 fn expected(model: &Model, words: &[String], threshold: f32) -> Vec<Label> {
-    let mut session = model.session().window(128).threshold(threshold);
+    let options = tapir::SessionOptions::new().window(128).threshold(threshold);
+    let mut session = model.session_with(options).unwrap();
     let mut labels = Vec::new();
     for word in words {
         session.push(word).unwrap().apply(&mut labels);
@@ -121,7 +122,8 @@ fn every_word_has_its_label() {
     let words = words(400);
     let body = serde_json::json!({ "tokens": words, "model": "snips", "threshold": 1 }).to_string();
     let answer = runtime.block_on(post(address, "/v1/tag", &body)).json();
-    let mut session = snips.session().window(128).threshold(1.0);
+    let options = tapir::SessionOptions::new().window(128).threshold(1.0);
+    let mut session = snips.session_with(options).unwrap();
     let mut labels = Vec::new();
     session.update(&words).unwrap().apply(&mut labels);
     session.finish().unwrap().update.apply(&mut labels);

@@ -141,7 +141,8 @@ impl Drop for Browser {
 }
 
 fn labels(sentence: &str) -> Vec<String> {
-    let mut session = tapir::Model::embedded().unwrap().session().window(128);
+    let options = tapir::SessionOptions::new().window(128);
+    let mut session = tapir::Model::embedded().unwrap().session_with(options).unwrap();
     session.update(sentence.split(' ')).unwrap();
     session.finish().unwrap().labels.iter().map(ToString::to_string).collect()
 }
@@ -189,14 +190,15 @@ async fn the_page_labels_what_is_typed_and_played() {
     browser.value(&set("1")).await;
     let sentence = "play the song little robin redbreast";
     browser.keys("#text", &format!("{sentence} ")).await;
-    let mut session = tapir::Model::embedded().unwrap().session().threshold(1.0);
+    let options = tapir::SessionOptions::new().threshold(1.0);
+    let mut session = tapir::Model::embedded().unwrap().session_with(options).unwrap();
     session.update(sentence.split(' ')).unwrap();
     let shown =
         |session: &tapir::Session| session.labels().iter().map(ToString::to_string).collect::<Vec<_>>();
     until("the first pass's labels", || async { browser.labels().await == shown(&session) }).await;
     browser.value(&set("0")).await;
     browser.click("#again").await;
-    session.set_threshold(0.0);
+    session.set_threshold(0.0).unwrap();
     session.reset();
     let edited = sentence
         .split(' ')

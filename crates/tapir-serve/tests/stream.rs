@@ -61,7 +61,8 @@ async fn a_hundred_streams_at_once_answer_as_the_library_does() {
         for task in tasks {
             let (seed, heard) = task.await.unwrap();
             let model = model.clone();
-            let mut alone = Streams::new(1, move || model.session().window(window));
+            let options = tapir::SessionOptions::new().window(window);
+            let mut alone = Streams::new(1, &model, options).unwrap();
             for (message, heard) in script(seed).iter().zip(heard) {
                 assert_eq!(alone.answer(message), heard, "stream {seed}, batch {batch}, {message}");
             }
@@ -77,8 +78,8 @@ async fn a_hundred_streams_at_once_answer_as_the_library_does() {
 async fn first_answers_come_before_revisions() {
     let server = start(settings()).await;
     let model = Model::embedded().unwrap();
-    let mut session = model.session().threshold(0.2);
-    let mut first_pass = model.session().threshold(1.0);
+    let at = |threshold| model.session_with(tapir::SessionOptions::new().threshold(threshold)).unwrap();
+    let (mut session, mut first_pass) = (at(0.2), at(1.0));
     let mut client = Client::connect_to(server.address(), "?threshold=0.2").await;
     let (mut screen, mut provisional): (Vec<Label>, usize) = (Vec::new(), 0);
     for word in SENTENCES[1].split(' ') {

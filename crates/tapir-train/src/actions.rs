@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use tapir::{Mode, Model};
+use tapir::{Mode, Model, SessionOptions};
 use tapir_data::{Aside, Sentence};
 
 use crate::{Error, Result};
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// The first word is never a revision.
 pub fn derive_actions(generator: &Model, sentences: &[&Sentence]) -> Result<Vec<Vec<bool>>> {
     let actions = |sentence: &&Sentence| -> Result<Vec<bool>> {
-        let mut session = generator.session().mode(Mode::Restart)?.undo(0);
+        let mut session = generator.session_with(SessionOptions::new().mode(Mode::Restart).undo(0))?;
         let step =
             |word| -> Result<bool> { Ok(session.push(word)?.edits.iter().any(|edit| edit.old.is_some())) };
         sentence.words.iter().map(tapir_data::Text::as_str).map(step).collect()

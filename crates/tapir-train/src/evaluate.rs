@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tapir::{FinalPass, Labels, Mode, Model, Scheme};
+use tapir::{FinalPass, Labels, Mode, Model, Scheme, SessionOptions};
 use tapir_data::{Score, Sentence, Text};
 use tapir_eval::Scores;
 
@@ -25,7 +25,8 @@ pub fn evaluate(model: &Model, mode: Mode, sentences: &[Sentence], score: Score)
             // Every revision reads the whole prefix, so that only the last one leaves a trace.
             return Ok((model.revise_whole(sentence.words.iter().map(Text::as_str))?, 0));
         }
-        let mut session = model.session().mode(mode)?.final_pass(FinalPass::Policy);
+        let options = SessionOptions::new().mode(mode).final_pass(FinalPass::Policy);
+        let mut session = model.session_with(options)?;
         let mut revised = 0;
         for word in &sentence.words {
             revised += usize::from(session.push(word)?.revised());

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use safetensors::SafeTensors;
 use serde::Deserialize;
-use tapir::{Bytes, Config, ImportOptions, Labels, Mode, Model, Parts, Session, Vocabulary, WordVectors};
+use tapir::{
+    Bytes, Config, ImportOptions, Labels, Mode, Model, Parts, Session, SessionOptions, Vocabulary,
+    WordVectors,
+};
 use tapir_data::{Batch, Example};
 use tapir_train::{Objective, forward::logits};
 
@@ -48,8 +51,10 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
     let whole = batch(sentences, Objective::Reviser);
     let (second, _) = logits(parts, Objective::Reviser, &whole).unwrap();
     for (b, ids) in sentences.iter().enumerate() {
-        let (session, values) = read(model.session().threshold(1.0), ids);
-        let (restart, _) = read(model.session().mode(Mode::Restart).unwrap(), ids);
+        let first_pass = SessionOptions::new().threshold(1.0);
+        let (session, values) = read(model.session_with(first_pass).unwrap(), ids);
+        let restart = SessionOptions::new().mode(Mode::Restart);
+        let (restart, _) = read(model.session_with(restart).unwrap(), ids);
         for (t, value) in values.iter().enumerate() {
             let at = format!("{name}, sentence {b}, step {t}");
             let row = t * time.sentences + b;

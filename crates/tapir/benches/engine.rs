@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use tapir::{
     Config, ControllerConfig, FORMAT_VERSION, FinalPass, Labels, Mode, Model, Parts, Precision,
-    ProcessorConfig, ReviserConfig, ReviserKind, Scheme, Session, Vocabulary,
+    ProcessorConfig, ReviserConfig, ReviserKind, Scheme, Session, SessionOptions, Vocabulary,
 };
 use yardstick::{fastest, race, read};
 
@@ -101,9 +101,9 @@ fn two_pass(name: &str, model: &Model) {
     if !wanted(name) {
         return;
     }
-    let tapir = || model.session().final_pass(FinalPass::Policy);
-    let (mut tapir, mut first) = (tapir(), tapir().mode(Mode::FirstPass).expect("a first pass"));
-    let mut reference = model.session().mode(Mode::Restart).expect("a reviser");
+    let options = SessionOptions::new().final_pass(FinalPass::Policy);
+    let start = |mode| model.session_with(options.mode(mode)).expect("both passes");
+    let [mut tapir, mut first, mut reference] = [Mode::TwoPass, Mode::FirstPass, Mode::Restart].map(start);
     let mut word = 0;
     let five = |session: &mut Session, before: &mut dyn FnMut(&mut Session)| {
         for number in 0..5 {
@@ -121,7 +121,7 @@ fn two_pass(name: &str, model: &Model) {
             &mut || {
                 // 45 words, 9 revisions, spread over the positions in a sentence
                 five(&mut tapir, &mut |session| {
-                    session.set_threshold(if word % 5 == 4 { 0.0 } else { 1.0 });
+                    session.set_threshold(if word % 5 == 4 { 0.0 } else { 1.0 }).expect("a threshold");
                     word += 1;
                 });
             },
@@ -140,13 +140,15 @@ fn many(name: &str, model: &Model, sessions: usize) {
         return;
     }
     let words = 4;
+    let first_pass = SessionOptions::new().threshold(1.0);
     let round = |threads: usize| {
         let start = Instant::now();
         let bytes: usize = std::thread::scope(|scope| {
             let work = |_| {
                 scope.spawn(|| {
-                    let mut all: Vec<_> =
-                        (0..sessions / threads).map(|_| model.session().threshold(1.0)).collect();
+                    let mut all: Vec<_> = (0..sessions / threads)
+                        .map(|_| model.session_with(first_pass).expect("a threshold"))
+                        .collect();
                     for word in 0..words {
                         for (number, session) in all.iter_mut().enumerate() {
                             let id = sentence(number, words).nth(word).expect("a word");
@@ -199,7 +201,8 @@ fn main() {
     let lstm = lstm.load().expect("a model");
     limits("LSTM step, 300 -> 512", lstm.weight_bytes().0, 12, lstm.session(), lstm8.session(), 101);
 
-    let restart = |model: &Model| model.session().mode(Mode::Restart).expect("a reviser");
+    let options = SessionOptions::new().mode(Mode::Restart);
+    let restart = |model: &Model| model.session_with(options).expect("a reviser");
     limits(
         "reviser at the 12 prefixes of 12 words",
         f32.weight_bytes().1,

@@ -1,11 +1,13 @@
-//! Many sessions at once: one word of each, or the revision that each waits for, in one product a matrix.
+//! Many sessions at once: one word of each, or the revision that each waits for, in one product a
+//! matrix.
 //!
-//! This is Algorithm 1 of the paper, and the only implementation of it: a [`Session`] alone is a batch of one. A row of a
-//! product does not depend on the rows beside it, to the bit, so neither do the labels of a session on its company.
+//! This is Algorithm 1 of the paper, and the only implementation of it: a [`Session`] alone is a
+//! batch of one. A row of a product does not depend on the rows beside it, to the bit, so neither
+//! do the labels of a session on its company.
 
-use crate::model::{Recall, Scratch, Streams, decide, with_scratch};
-use crate::session::Step;
-use crate::{Action, Error, Mode, Result, Session};
+use crate::history::Step;
+use crate::model::{Recall, Scratch, Streams, with_scratch};
+use crate::{Error, Mode, Result, Session};
 
 /// What a session has to compute next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +18,20 @@ pub enum Work {
     Revision,
 }
 
-/// Reads the next word of every session in one run of the first pass. Each must have [`Work::Word`], and all must be of
-/// one model and mode; nothing is changed otherwise.
+impl std::fmt::Display for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Word => "word",
+            Self::Revision => "revision",
+        })
+    }
+}
+
+/// Reads the next word of every session in one run of the first pass. Each must have
+/// [`Work::Word`], and all must be of one model and mode; nothing is changed otherwise.
+///
+/// If it panics, every session is as it was before: whoever catches the panic can compute each
+/// alone, and give up only the one that panics again.
 ///
 /// ```
 /// use tapir::batch::{self, Work};
@@ -26,26 +40,29 @@ pub enum Work {
 /// a.begin_push("play")?;
 /// b.begin_update(["book", "a", "table"])?;
 /// batch::read(&mut [&mut a, &mut b])?;
-/// // The policy may want a revision now; until it is made, the answer is the first pass's.
-/// if a.work() == Some(Work::Revision) {
-///     println!("provisional: {:?}", a.answer().edits);
+/// // The policy may want a revision now; until it is made, there is the first pass's answer.
+/// if let Some(update) = a.take_provisional() {
+///     println!("provisional: {:?}", update.edits);
 ///     batch::revise(&mut [&mut a])?;
 /// }
-/// assert_eq!(a.work(), None);
-/// println!("{:?}", a.answer().edits);
+/// println!("{:?}", a.take_update()?.edits);
+/// // Of the other session two words are left.
+/// assert_eq!((a.work(), b.unread()), (None, 2));
 /// # Ok::<(), tapir::Error>(())
 /// ```
 pub fn read(sessions: &mut [&mut Session]) -> Result<()> {
     check(sessions, Work::Word)?;
-    with_scratch(|scratch| read_with(sessions, scratch));
+    run(sessions, Work::Word);
     Ok(())
 }
 
-/// Makes the revision that every session waits for in one run of the reviser. Each must have [`Work::Revision`], and all
-/// must be of one model and mode; nothing is changed otherwise.
+/// Makes the revision that every session waits for in one run of the reviser. Each must have
+/// [`Work::Revision`], and all must be of one model and mode; nothing is changed otherwise.
+///
+/// If it panics, every session is as it was before, as after [`read`].
 pub fn revise(sessions: &mut [&mut Session]) -> Result<()> {
     check(sessions, Work::Revision)?;
-    with_scratch(|scratch| revise_with(sessions, scratch));
+    run(sessions, Work::Revision);
     Ok(())
 }
 
@@ -56,7 +73,7 @@ fn check(sessions: &[&mut Session], work: Work) -> Result<()> {
             let reason = format!("a session has {:?} to do, expected {work:?}", session.work());
             return Err(Error::invalid("a batch", reason));
         }
-        if !session.model.is(&first.model) || session.mode != first.mode {
+        if !session.model().is(first.model()) || session.mode() != first.mode() {
             return Err(Error::invalid(
                 "a batch",
                 "its sessions are of several models or modes; expected one",
@@ -66,22 +83,46 @@ fn check(sessions: &[&mut Session], work: Work) -> Result<()> {
     Ok(())
 }
 
+/// Does the work of all sessions, which all must have, or leaves them as they were if it panics.
+pub(crate) fn run(sessions: &mut [&mut Session], work: Work) {
+    /// Dropped with sessions in it, it takes them back to their marks.
+    struct RollBack<'a, 's>(&'a mut [&'s mut Session]);
+
+    impl Drop for RollBack<'_, '_> {
+        fn drop(&mut self) {
+            self.0.iter_mut().for_each(|session| session.roll_back());
+        }
+    }
+
+    sessions.iter_mut().for_each(|session| session.set_mark());
+    let mut guard = RollBack(sessions);
+    with_scratch(|scratch| match work {
+        Work::Word => read_with(guard.0, scratch),
+        Work::Revision => revise_with(guard.0, scratch),
+    });
+    guard.0 = &mut [];
+}
+
+/// Writes the memory of a session anew, after words were taken back that had revised its logits.
+pub(crate) fn remember(session: &mut Session) {
+    with_scratch(|scratch| remember_with(&mut [session], |session| session.history().entries(), scratch));
+}
+
 /// The words at the head of each session's queue: processor, controller, policy, memory.
-pub(crate) fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
-    let Some(Session { model, mode, .. }) = sessions.first().map(|session| &**session) else { return };
-    let (model, mode) = (model.clone(), *mode);
+fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
+    let Some(first) = sessions.first() else { return };
+    let (model, mode) = (first.model().clone(), first.mode());
     let mut streams = std::mem::take(&mut scratch.streams);
     streams.ids.clear();
     for session in &mut *sessions {
-        let id = session.unread.pop_front().unwrap_or_default();
-        session.tokens.push(&[id]);
-        streams.ids.push(id);
+        streams.ids.push(session.begin_step());
     }
     match (mode, model.first_pass()) {
         (Mode::Restart, _) | (_, None) => {
             for session in &mut *sessions {
-                session.logits.grow();
-                session.stepped(Step { revised: true, policy: None });
+                faults::point();
+                session.history_mut().push_no_first_pass();
+                session.end_step(Step { revised: true, policy: None });
             }
         }
         (mode, Some(first)) => {
@@ -89,7 +130,8 @@ pub(crate) fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
             let size = first.processor.state_size();
             streams.before.clear();
             for session in &*sessions {
-                streams.before.extend_from_slice(session.states.row(session.states.len() - 1));
+                let history = session.history();
+                streams.before.extend_from_slice(history.state(history.len() - 1));
             }
             streams.after.resize(sessions.len() * size, 0.0);
             streams.logits.resize(sessions.len() * labels, 0.0);
@@ -97,21 +139,16 @@ pub(crate) fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
             first.processor.step(ids, before, after, logits, scratch);
             let rows = after.chunks_exact(size).zip(logits.chunks_exact(labels));
             for (session, (state, logits)) in sessions.iter_mut().zip(rows) {
-                session.states.push(state);
-                session.logits.push(logits);
+                faults::point();
+                session.history_mut().push_first_pass(state, logits);
             }
             match first.revision.as_ref().filter(|_| mode == Mode::TwoPass) {
-                None => sessions.iter_mut().for_each(|session| session.stepped(Step::default())),
+                None => sessions.iter_mut().for_each(|session| session.end_step(Step::default())),
                 Some(revision) => {
                     let recall = |stream: usize| {
-                        let session = &*sessions[stream];
-                        let t = session.tokens.len();
-                        let entries = revision.memory.size().min(t - 1);
-                        Recall {
-                            h: first.processor.top(session.states.row(t)),
-                            memory: session.memory.rows(t - 1 - entries..t - 1),
-                            cells: session.controls.rows(t - entries.max(1)..t),
-                        }
+                        let history = sessions[stream].history();
+                        let (memory, cells) = history.recall();
+                        Recall { h: first.processor.top(history.state(history.len())), memory, cells }
                     };
                     let size = revision.controller.state_size();
                     let states = &mut streams.after;
@@ -120,11 +157,9 @@ pub(crate) fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
                     let hidden = revision.controller.hidden();
                     let rows = states.chunks_exact(size).zip(scratch.k.chunks_exact(hidden));
                     for (session, (state, k)) in sessions.iter_mut().zip(rows) {
-                        session.controls.push(state);
-                        session.memory.grow();
-                        let policy = revision.policy.value(k);
-                        let revised = decide(policy, session.threshold) == Action::Revise;
-                        session.stepped(Step { revised, policy: Some(policy) });
+                        faults::point();
+                        session.history_mut().push_control(state);
+                        session.end_step(session.decide(revision.policy.value(k)));
                     }
                 }
             }
@@ -132,19 +167,19 @@ pub(crate) fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
     }
     scratch.streams = streams;
     // A session that revises writes its memory afterwards.
-    remember_with(sessions, |session| usize::from(!session.pending), scratch);
+    remember_with(sessions, |session| usize::from(!session.revision_due()), scratch);
 }
 
 /// The second pass of each session: all logits in its window anew, and the memory with them.
-pub(crate) fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
-    let Some(model) = sessions.first().map(|session| session.model.clone()) else { return };
+fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
+    let Some(model) = sessions.first().map(|session| session.model().clone()) else { return };
     let Some(reviser) = model.reviser() else { return };
     let mut streams = std::mem::take(&mut scratch.streams);
     let Streams { ids, ends, .. } = &mut streams;
     ids.clear();
     ends.clear();
-    for session in sessions.iter().filter(|session| session.kept_logits().is_none()) {
-        ids.extend_from_slice(session.input());
+    for session in sessions.iter().filter(|session| !session.has_kept_revision()) {
+        ids.extend_from_slice(session.history().reviser_input());
         ends.push(ids.len());
     }
     if !ids.is_empty() {
@@ -152,29 +187,28 @@ pub(crate) fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) 
     }
     let mut at = 0;
     for session in &mut *sessions {
-        let values = session.input().len() * model.labels().len();
-        if session.kept_logits().is_some() {
-            session.rewrite(None);
+        faults::point();
+        let values = session.revision_size() * model.labels().len();
+        if session.has_kept_revision() {
+            session.revise(None);
         } else {
-            session.rewrite(Some(&scratch.logits[at..at + values]));
+            session.revise(Some(&scratch.logits[at..at + values]));
             at += values;
         }
     }
     scratch.streams = streams;
-    remember_with(sessions, |session| session.memory_size().min(session.tokens.len()), scratch);
+    remember_with(sessions, |session| session.history().entries(), scratch);
     for session in sessions {
-        session.revised();
+        faults::point();
+        session.end_revision();
     }
 }
 
-/// Writes the last entries of each session's memory, as many as `count` says, from the states and logits of their steps.
-pub(crate) fn remember_with(
-    sessions: &mut [&mut Session],
-    count: impl Fn(&Session) -> usize,
-    scratch: &mut Scratch,
-) {
-    let Some(first) = sessions.first().filter(|session| session.mode == Mode::TwoPass) else { return };
-    let model = first.model.clone();
+/// Writes the last entries of each session's memory, as many as `count` says, from the states and
+/// logits of their steps.
+fn remember_with(sessions: &mut [&mut Session], count: impl Fn(&Session) -> usize, scratch: &mut Scratch) {
+    let Some(first) = sessions.first().filter(|session| session.mode() == Mode::TwoPass) else { return };
+    let model = first.model().clone();
     let Some((first, revision)) =
         model.first_pass().and_then(|first| Some((first, first.revision.as_ref()?)))
     else {
@@ -185,11 +219,11 @@ pub(crate) fn remember_with(
     streams.logits.clear();
     let mut rows = 0;
     for session in &*sessions {
-        let (t, entries) = (session.tokens.len(), count(session));
-        for step in t - entries + 1..=t {
-            scratch.h.extend_from_slice(first.processor.top(session.states.row(step)));
+        let (history, entries) = (session.history(), count(session));
+        for step in history.len() - entries + 1..=history.len() {
+            scratch.h.extend_from_slice(first.processor.top(history.state(step)));
         }
-        streams.logits.extend_from_slice(session.logits.rows(t - entries..t));
+        streams.logits.extend_from_slice(history.last_logits(entries));
         rows += entries;
     }
     if rows > 0 {
@@ -198,18 +232,46 @@ pub(crate) fn remember_with(
         revision.memory.write(&revision.controller, &streams.logits, rows, &mut streams.after, scratch);
         let mut at = 0;
         for session in sessions {
-            let (t, entries) = (session.tokens.len(), count(session));
-            let written = &streams.after[at * size..(at + entries) * size];
-            session.memory.rows_mut(t - entries..t).copy_from_slice(written);
+            faults::point();
+            let entries = count(session);
+            session.history_mut().write_memory(&streams.after[at * size..(at + entries) * size]);
             at += entries;
         }
     }
     scratch.streams = streams;
 }
 
+/// Panics in the midst of a batch, for the tests of what happens then.
+mod faults {
+    #[cfg(test)]
+    thread_local! {
+        /// How many points are passed before one panics; none panics at 0.
+        pub(super) static COUNTDOWN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+
+    /// A place at which a test can panic.
+    #[inline]
+    pub(super) fn point() {
+        #[cfg(test)]
+        COUNTDOWN.with(|countdown| {
+            let left = countdown.get();
+            countdown.set(left.saturating_sub(1));
+            if left == 1 {
+                // A panic that says nothing: the test has thousands of them.
+                std::panic::resume_unwind(Box::new("a fault was asked for"));
+            }
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::SessionOptions;
 
     #[test]
     fn a_batch_that_cannot_be_run_changes_nothing() {
@@ -221,7 +283,8 @@ mod tests {
         let mut c = crate::doctest::parts().load().unwrap().session();
         c.begin_push("play").unwrap();
         assert!(read(&mut [&mut a, &mut c]).unwrap_err().to_string().contains("several models"));
-        let mut d = model.session().mode(Mode::FirstPass).unwrap();
+        let options = SessionOptions::new().mode(Mode::FirstPass);
+        let mut d = model.session_with(options).unwrap();
         d.begin_push("play").unwrap();
         assert!(read(&mut [&mut a, &mut d]).is_err());
         assert_eq!((a.words(), c.words(), d.words()), (0, 0, 0));
@@ -229,5 +292,87 @@ mod tests {
         assert_eq!((a.words(), b.words()), (1, 1));
         read(&mut []).unwrap();
         revise(&mut []).unwrap();
+    }
+
+    /// All that can be seen of a session, floats as bits.
+    fn observe(session: &Session) -> impl PartialEq + std::fmt::Debug + use<> {
+        let steps = session.first()..session.words();
+        let logits: Vec<Vec<u32>> = steps
+            .filter_map(|step| session.step_logits(step))
+            .map(|logits| logits.iter().map(|value| value.to_bits()).collect())
+            .collect();
+        let work = (session.work(), session.unread(), session.undoable(), session.committed());
+        (session.words(), session.label_ids().to_vec(), logits, session.actions(), work)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+        /// Wherever a batch panics: its sessions are as before, and go on to what others give that
+        /// were never interrupted.
+        #[test]
+        fn a_batch_that_panics_changes_nothing(
+            delay in 0..3usize,
+            mode in prop_oneof![Just(Mode::TwoPass), Just(Mode::Restart), Just(Mode::FirstPass)],
+            (window, undo, threshold) in (1..12usize, 0..8usize, 0.45..0.55f32),
+            rounds in prop::collection::vec((prop::collection::vec(0..9usize, 1..4), 1..40usize), 1..20),
+        ) {
+            const WORDS: [&str; 9] =
+                ["play", "some", "jazz", "by", "miles", "davis", "zither", "zithers", "?"];
+            let mut parts = crate::doctest::parts();
+            parts.config.delay = delay;
+            let model = parts.load().unwrap();
+            let options = SessionOptions::new().mode(mode).window(window).undo(undo).threshold(threshold);
+            let mut together = [(); 3].map(|()| model.session_with(options).unwrap());
+            let mut alone = model.session_with(options).unwrap();
+            let count = rounds.len();
+            for (round, (words, fault)) in rounds.into_iter().enumerate() {
+                if round + 1 < count {
+                    for index in &words {
+                        together.iter_mut().for_each(|session| session.begin_push(WORDS[*index]).unwrap());
+                        alone.push(WORDS[*index]).unwrap();
+                        interrupt(&mut together, fault)?;
+                        together.iter_mut().for_each(|session| _ = session.take_update().unwrap());
+                    }
+                } else {
+                    together.iter_mut().for_each(|session| session.begin_finish().unwrap());
+                    alone.finish().unwrap();
+                    interrupt(&mut together, fault)?;
+                }
+                for session in &mut together {
+                    session.take_update().unwrap();
+                    prop_assert_eq!(observe(session), observe(&alone));
+                }
+                // Words that are taken back show what the memory holds.
+                let back = alone.undoable().min(words.len() - 1);
+                if round + 1 < count {
+                    alone.revoke(back).unwrap();
+                    together.iter_mut().for_each(|session| _ = session.revoke(back).unwrap());
+                }
+            }
+        }
+    }
+
+    /// Computes what sessions of equal words have to do; each batch panics once first, if it has so
+    /// many points.
+    fn interrupt(sessions: &mut [Session], fault: usize) -> std::result::Result<(), TestCaseError> {
+        while let Some(work) = sessions[0].work() {
+            let compute = match work {
+                Work::Word => read,
+                Work::Revision => revise,
+            };
+            let before: Vec<_> = sessions.iter().map(observe).collect();
+            let mut company: Vec<&mut Session> = sessions.iter_mut().collect();
+            faults::COUNTDOWN.set(fault);
+            let computed = catch_unwind(AssertUnwindSafe(|| compute(&mut company)));
+            faults::COUNTDOWN.set(0);
+            if computed.is_err() {
+                for (session, before) in company.iter().zip(before) {
+                    prop_assert_eq!(observe(session), before);
+                }
+                compute(&mut company).unwrap();
+            }
+        }
+        Ok(())
     }
 }

@@ -45,7 +45,9 @@ pub enum Error {
         ids: usize,
     },
     /// More words were to be taken back than can be.
-    #[error("{asked} words cannot be taken back: {available} can (see `Session::undo`); nothing was changed")]
+    #[error(
+        "{asked} words cannot be taken back: {available} can (see `SessionOptions::undo`); nothing was changed"
+    )]
     Undo {
         /// How many were asked for.
         asked: usize,
@@ -63,9 +65,24 @@ pub enum Error {
         /// How many labels are final.
         committed: usize,
     },
+    /// The session was given words that are not computed yet.
+    #[error(
+        "the session has a {work} to compute first: `batch::read` and `batch::revise` do that \
+         (see `Session::work`); nothing was changed"
+    )]
+    Busy {
+        /// What comes next.
+        work: crate::batch::Work,
+    },
     /// The session was finished.
     #[error("the session is finished; call `reset` to start anew")]
     Finished,
+    /// A threshold that is none.
+    #[error("the threshold is {threshold}, expected 0 (revise at every word) to 1 (never)")]
+    Threshold {
+        /// The value.
+        threshold: f32,
+    },
     /// The model lacks a component that the mode needs.
     #[error("mode {mode:?} needs a {part}, and the model has none")]
     MissingPart {

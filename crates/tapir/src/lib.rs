@@ -7,7 +7,7 @@
 //! ```
 //! # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
 //! // let model = tapir::Model::open("runs/snips")?;
-//! let mut session = model.session().threshold(0.5).undo(32);
+//! let mut session = model.session();                       // or session_with(options)
 //! let update = session.push("play")?;                      // step, action, policy value, edits
 //! let update = session.update(["play", "some", "jazz"])?;  // a recogniser's whole new hypothesis
 //! session.revoke(1)?;                                      // it took its last word back
@@ -28,6 +28,7 @@ mod edit;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod error;
+mod history;
 mod import;
 pub mod kernels;
 mod labels;
@@ -35,6 +36,7 @@ mod model;
 mod parts;
 pub mod protocol;
 mod session;
+mod session_options;
 #[cfg(feature = "store")]
 mod store;
 mod tape;
@@ -42,6 +44,7 @@ mod tensors;
 mod tokenizer;
 pub mod vectors;
 mod vocabulary;
+mod word;
 
 pub use bytes::Bytes;
 pub use config::{
@@ -53,7 +56,8 @@ pub use import::{ImportOptions, import};
 pub use labels::{Label, Labels, Span, spans};
 pub use model::Model;
 pub use parts::Parts;
-pub use session::{FinalPass, Finish, LONGEST_WORD, Mode, Session};
+pub use session::{Finish, LONGEST_WORD, Session};
+pub use session_options::{FinalPass, Mode, SessionOptions};
 #[cfg(feature = "store")]
 pub use store::amend;
 #[doc(hidden)]

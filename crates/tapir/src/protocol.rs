@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Label, Model, Result, Session, Span, Update};
+use crate::{Error, Label, Model, Result, Session, SessionOptions, Span, Update};
 
 /// What a client asks: exactly one of the operations, and the session it is for.
 ///
@@ -73,15 +73,13 @@ impl Operation {
                 session.reset();
                 Ok(())
             }
-            Self::Threshold(threshold) => {
-                session.set_threshold(*threshold);
-                Ok(())
-            }
+            Self::Threshold(threshold) => session.set_threshold(*threshold),
         }
     }
 
-    /// What is answered when everything is computed.
-    pub fn respond(&self, session: &mut Session) -> Response {
+    /// What is answered when everything is computed; before that it is [`Error::Busy`], and changes
+    /// nothing.
+    pub fn respond(&self, session: &mut Session) -> Result<Response> {
         let mut response = Response::default();
         if !matches!(self, Self::Reset | Self::Close | Self::Threshold(_)) {
             if *self == Self::Finish {
@@ -90,9 +88,9 @@ impl Operation {
                 response.labels = Some(session.labels());
                 response.spans = Some(session.spans());
             }
-            response.update = Some(session.answer());
+            response.update = Some(session.take_update()?);
         }
-        response
+        Ok(response)
     }
 }
 
@@ -190,30 +188,28 @@ impl Response {
 
 /// The sessions of one connection, by name.
 pub struct Streams {
-    start: Box<dyn Fn() -> Session + Send>,
+    model: Model,
+    options: SessionOptions,
     sessions: HashMap<Option<String>, Session>,
     limit: usize,
 }
 
 impl Streams {
-    /// At most `limit` sessions at once, each begun by `start`.
-    pub fn new(limit: usize, start: impl Fn() -> Session + Send + 'static) -> Self {
-        Self { start: Box::new(start), sessions: HashMap::new(), limit }
-    }
-
-    /// Sessions of a model with its own settings.
+    /// At most `limit` sessions of a model at once, each with these options; an error if the model
+    /// cannot run so.
     ///
     /// ```
+    /// use tapir::{SessionOptions, protocol::Streams};
     /// # let model = tapir::doctest::parts().load()?;
-    /// let mut streams = tapir::protocol::Streams::of(&model);
+    /// let mut streams = Streams::new(100, &model, SessionOptions::new().undo(8))?;
     /// let answer = streams.answer(r#"{"push": "play", "session": "a"}"#);
     /// assert_eq!(answer.session.as_deref(), Some("a"));
     /// assert!(streams.answer("{").error.is_some());
     /// # Ok::<(), tapir::Error>(())
     /// ```
-    pub fn of(model: &Model) -> Self {
-        let model = model.clone();
-        Self::new(10_000, move || model.session())
+    pub fn new(limit: usize, model: &Model, options: SessionOptions) -> Result<Self> {
+        options.check(model)?;
+        Ok(Self { model: model.clone(), options, sessions: HashMap::new(), limit })
     }
 
     /// Answers a line of JSON; whatever is wrong with it is said in the answer.
@@ -245,10 +241,11 @@ impl Streams {
             let reason = format!("there are {} already; close one first", self.limit);
             return Err(Error::invalid("a new session", reason));
         }
-        let session = self.sessions.entry(name).or_insert_with(|| (self.start)());
+        let start = || Session::new(self.model.clone(), self.options);
+        let session = self.sessions.entry(name).or_insert_with(start);
         operation.begin(session)?;
-        session.complete();
-        *response = Response { session: response.session.take(), ..operation.respond(session) };
+        session.compute();
+        *response = Response { session: response.session.take(), ..operation.respond(session)? };
         Ok(())
     }
 }
@@ -259,7 +256,7 @@ mod tests {
 
     fn streams() -> Streams {
         let model = crate::doctest::parts().load().unwrap();
-        Streams::new(2, move || model.session())
+        Streams::new(2, &model, SessionOptions::new()).unwrap()
     }
 
     #[test]

@@ -1,51 +1,32 @@
 //! A session: words in, labels out, one word at a time; every word can be taken back.
 //!
-//! What Algorithm 1 of the paper remembers ([`batch`](crate::batch) is the algorithm) is kept on tapes, one row a step, so
-//! that taking words back is cutting tapes. Only a revision changes rows that are already there (the logits); it first notes what it overwrites.
-//! All other memory is a function of rows on the tapes and is made again, to the same bits.
+//! What it remembers of its words is its [`History`]; how a word is read and labels are revised is
+//! [`batch`](crate::batch), Algorithm 1 of the paper. Here is what is between them and a user:
+//! words that are given and not yet read, the end of an utterance, and what has changed since the
+//! user was last told.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::batch::{Work, read_with, remember_with, revise_with};
-use crate::model::with_scratch;
-use crate::tape::Tape;
-use crate::{Action, Edit, Error, Label, Model, Result, Span, Update, Vocabulary};
+use crate::batch::{self, Work};
+use crate::history::{History, Mark, Step};
+use crate::session_options::check_threshold;
+use crate::word::Word;
+use crate::{
+    Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update, Vocabulary,
+};
 
-/// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost memory.
+/// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost
+/// memory.
 pub const LONGEST_WORD: usize = 4096;
-
-/// Which passes a session runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// TAPIR: the first pass at every word, the reviser when the policy says so.
-    TwoPass,
-    /// The restart-incremental reference: the reviser at every word.
-    Restart,
-    /// The monotonic first pass alone.
-    FirstPass,
-}
-
-/// What happens to the labels when a session is finished.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FinalPass {
-    /// The reviser reads the whole window a last time: the quality of a full-sentence model.
-    #[default]
-    Revise,
-    /// The policy's last word stands, as the paper evaluates.
-    Policy,
-}
 
 /// What [`Session::finish`] gives: the labels, and what changed at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finish {
-    /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window and
-    /// undo, and has forgotten its first words. Replaying all updates gives their labels, too.
+    /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window
+    /// and undo, and has forgotten its first words. Replaying all updates gives their labels, too.
     pub first: usize,
     /// The final labels of all words from `first` on.
     pub labels: Vec<Label>,
@@ -55,183 +36,79 @@ pub struct Finish {
 
 /// A stream of words and their labels so far. See the crate's page for an example.
 ///
-/// A session is `Send`; sessions share their model and nothing else. Its memory is bounded by its window and undo.
+/// A session is `Send`; sessions share their model and nothing else. Its memory is bounded by its
+/// window and undo.
+///
+/// [`push`](Self::push), [`update`](Self::update), [`revoke`](Self::revoke) and
+/// [`finish`](Self::finish) compute and answer. Servers that compute many sessions at once use the
+/// three parts of them: `begin_push` and its siblings give words and compute nothing,
+/// [`batch`](crate::batch) computes, [`take_update`](Self::take_update) answers.
 pub struct Session {
-    pub(crate) model: Model,
-    pub(crate) mode: Mode,
-    pub(crate) threshold: f32,
-    window: usize,
-    undo: usize,
+    model: Model,
+    mode: Mode,
+    threshold: f32,
     final_pass: FinalPass,
-    /// Word ids (the input buffer). Row i is step i + 1.
-    pub(crate) tokens: Tape<u32>,
-    /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its h's are Γʰ.
-    pub(crate) states: Tape<f32>,
-    /// Controller states after each step, [layers, 2, C]; row 0 likewise. Its c's are the memory tape C of eq. 6.
-    pub(crate) controls: Tape<f32>,
-    /// Γᵖ: φ and the keys made from it.
-    pub(crate) memory: Tape<f32>,
-    /// ỹ of each step, as written or last revised. The output buffer is its softmax.
-    pub(crate) logits: Tape<f32>,
-    steps: Tape<Step>,
-    /// The best label of each word, ids.
-    labels: Tape<u16>,
-    /// What revisions overwrote, newest last.
-    revisions: VecDeque<Overwritten>,
-    /// Buffers of forgotten revisions, used again.
-    spare: Vec<Vec<f32>>,
+    history: History,
     /// Reviser outputs by input, where they are kept.
     kept: Option<HashMap<Vec<u32>, Vec<f32>>>,
-    /// Words cannot be taken back beyond this step.
-    floor: usize,
-    /// Digest of the ids that the token tape has forgotten.
-    forgotten: u64,
-    finished: bool,
-    /// Ids of words that were given and not yet read.
-    pub(crate) unread: VecDeque<u32>,
-    /// The policy wants a revision that has not been made.
-    pub(crate) pending: bool,
-    /// After the last unread word comes the last revision.
-    closing: bool,
+    /// Words that were given and not yet read.
+    unread: VecDeque<Word>,
+    progress: Progress,
+    /// Where it stood before the batch that computes it now.
+    mark: (Mark, Progress),
+    /// The labels that the user knows of: those of the last update taken.
+    told: Vec<u16>,
+    /// Words of a hypothesis, while it is compared.
+    hypothesis: Vec<Word>,
+}
+
+/// How far a session is with what it was given.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    phase: Phase,
+    /// A revision is wanted, by the policy or at the end, and comes before the next word.
+    revision_due: bool,
     /// The last step since words were last given.
     last: Option<Step>,
-    /// The labels of the last answer.
-    before: Vec<u16>,
-    /// Ids of a hypothesis, while it is compared.
-    hypothesis: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Step {
-    pub(crate) revised: bool,
-    pub(crate) policy: Option<f32>,
-}
-
-impl Step {
-    fn action(self) -> Action {
-        if self.revised { Action::Revise } else { Action::Write }
-    }
-}
-
-/// Logits of the steps from `start` on, as they were before the revision at `step`.
-struct Overwritten {
-    step: usize,
-    start: usize,
-    logits: Vec<f32>,
+/// The life of an utterance.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// Takes words.
+    #[default]
+    Open,
+    /// Has ended; when the last word is read, the last revision is due.
+    Closing,
+    /// Has ended, and knows all that is to be computed.
+    Finished,
 }
 
 impl Session {
-    pub(crate) fn new(model: Model) -> Self {
-        let first_pass = model.first_pass();
-        let revision = first_pass.and_then(|first| first.revision.as_ref());
-        let mode = match (first_pass, revision, model.reviser()) {
-            (Some(_), Some(_), Some(_)) => Mode::TwoPass,
-            (None, _, _) => Mode::Restart,
-            _ => Mode::FirstPass,
-        };
-        let mut session = Self {
-            mode,
-            threshold: model.config().threshold,
-            window: model.config().max_length,
-            undo: 32,
-            final_pass: FinalPass::default(),
-            tokens: Tape::new(1),
-            states: Tape::new(first_pass.map_or(1, |first| first.processor.state_size())),
-            controls: Tape::new(revision.map_or(1, |revision| revision.controller.state_size())),
-            memory: Tape::new(revision.map_or(1, |revision| revision.controller.memory_size())),
-            logits: Tape::new(model.labels().len()),
-            steps: Tape::new(1),
-            labels: Tape::new(1),
-            revisions: VecDeque::new(),
-            spare: Vec::new(),
-            kept: None,
-            floor: 0,
-            forgotten: 0,
-            finished: false,
+    /// A session that runs as the options say, which the model must be able to.
+    pub(crate) fn new(model: Model, options: SessionOptions) -> Self {
+        let config = model.config();
+        Self {
+            mode: options.mode.unwrap_or_else(|| model.default_mode()),
+            threshold: options.threshold.unwrap_or(config.threshold),
+            final_pass: options.final_pass,
+            history: History::new(&model, options.window.unwrap_or(config.max_length), options.undo),
+            kept: options.keep_revisions.then(HashMap::new),
             unread: VecDeque::new(),
-            pending: false,
-            closing: false,
-            last: None,
-            before: Vec::new(),
+            progress: Progress::default(),
+            mark: Default::default(),
+            told: Vec::new(),
             hypothesis: Vec::new(),
             model,
-        };
-        session.reset();
-        session
-    }
-
-    /// Sets the policy's threshold τ, clamped to 0..=1: 0 revises at every word, 1 never does.
-    #[must_use]
-    pub fn threshold(mut self, threshold: f32) -> Self {
-        self.set_threshold(threshold);
-        self
-    }
-
-    /// Sets how many words, from the newest back, a revision reads and may edit, and starts anew.
-    ///
-    /// Clamped to the model's `max_length` from above, and to its memory and delay from below.
-    #[must_use]
-    pub fn window(mut self, words: usize) -> Self {
-        let least = self.memory_size().max(1) + self.delay();
-        self.window = words.clamp(least, self.model.config().max_length);
-        self.reset();
-        self
-    }
-
-    /// Sets how many words can be taken back at any time, and starts anew.
-    #[must_use]
-    pub fn undo(mut self, words: usize) -> Self {
-        self.undo = words;
-        self.reset();
-        self
-    }
-
-    /// Sets what [`finish`](Self::finish) does after the last word.
-    #[must_use]
-    pub fn final_pass(mut self, pass: FinalPass) -> Self {
-        self.final_pass = pass;
-        self
-    }
-
-    /// Sets which passes run, and starts anew; an error if the model lacks one of them.
-    pub fn mode(mut self, mode: Mode) -> Result<Self> {
-        let first_pass = self.model.first_pass();
-        let missing = match mode {
-            Mode::FirstPass | Mode::TwoPass if first_pass.is_none() => Some("processor"),
-            Mode::TwoPass if first_pass.is_none_or(|first| first.revision.is_none()) => Some("controller"),
-            Mode::TwoPass | Mode::Restart if self.model.reviser().is_none() => Some("reviser"),
-            _ => None,
-        };
-        if let Some(part) = missing {
-            return Err(Error::MissingPart { mode, part });
         }
-        self.mode = mode;
-        self.reset();
-        Ok(self)
     }
 
-    /// Keeps every output of the reviser, so that reading the same words again, after a reset or with another threshold,
-    /// does not compute it twice. For sweeps over one sentence: the memory grows with every new input.
-    ///
-    /// ```
-    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
-    /// let mut session = model.session().keep_revisions();
-    /// for threshold in [0.0, 0.5, 1.0] {
-    ///     session.set_threshold(threshold);
-    ///     session.reset();
-    ///     session.update(["play", "some", "jazz"])?;
-    /// }
-    /// # Ok::<(), tapir::Error>(())
-    /// ```
-    #[must_use]
-    pub fn keep_revisions(mut self) -> Self {
-        self.kept = Some(HashMap::new());
-        self
-    }
-
-    /// Changes the threshold from the next word on.
-    pub fn set_threshold(&mut self, threshold: f32) {
-        self.threshold = threshold.clamp(0.0, 1.0);
+    /// Changes the policy's threshold τ from the next word on: 0 revises at every word, 1 never
+    /// does.
+    pub fn set_threshold(&mut self, threshold: f32) -> Result<()> {
+        check_threshold(threshold)?;
+        self.threshold = threshold;
+        Ok(())
     }
 
     /// The model that the session runs.
@@ -253,30 +130,31 @@ impl Session {
         Ok(self.run())
     }
 
-    /// Reads one word by its row in the model's [`Vocabulary`].
+    /// Reads one word by its row in the model's [`Vocabulary`]. A row without a text is a word of
+    /// its own: no hypothesis shares it.
     pub fn push_id(&mut self, id: u32) -> Result<Update> {
-        self.begin_id(id)?;
-        Ok(self.run())
-    }
-
-    /// Gives the session a word without reading it: [`batch::read`](crate::batch::read) does that.
-    pub fn begin_push(&mut self, word: &str) -> Result<()> {
-        self.begin_id(self.id(word)?)
-    }
-
-    fn begin_id(&mut self, id: u32) -> Result<()> {
-        self.open()?;
         let ids = self.model.vocabulary().ids();
         if id as usize >= ids {
             return Err(Error::UnknownId { id, ids });
         }
-        self.begin();
-        self.unread.push_back(id);
+        self.begin()?;
+        self.unread.push_back(Word::from_row(id));
+        Ok(self.run())
+    }
+
+    /// Gives the session a word without reading it: [`batch::read`] does that.
+    ///
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
+    pub fn begin_push(&mut self, word: &str) -> Result<()> {
+        let word = self.word(word)?;
+        self.begin()?;
+        self.unread.push_back(word);
         Ok(())
     }
 
-    /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay, the rest is taken back
-    /// and read anew. The result is that of a fresh session on the same words.
+    /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay,
+    /// the rest is taken back and read anew. The result is that of a fresh session on the same
+    /// words.
     ///
     /// ```
     /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
@@ -291,52 +169,44 @@ impl Session {
         Ok(self.run())
     }
 
-    /// Takes back what a new hypothesis no longer has, and gives the session the rest without reading it:
-    /// [`batch::read`](crate::batch::read) does that.
+    /// Takes back what a new hypothesis no longer has, and gives the session the rest without
+    /// reading it: [`batch::read`] does that.
+    ///
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_update<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
-        self.open()?;
-        let mut ids = std::mem::take(&mut self.hypothesis);
-        ids.clear();
+        let mut hypothesis = std::mem::take(&mut self.hypothesis);
+        hypothesis.clear();
         let result = words.into_iter().try_for_each(|word| {
-            ids.push(self.id(word.as_ref())?);
+            hypothesis.push(self.word(word.as_ref())?);
             Ok(())
         });
-        let result = result.and_then(|()| self.begin_ids(&ids));
-        self.hypothesis = ids;
+        let result = result.and_then(|()| self.begin_hypothesis(&hypothesis));
+        self.hypothesis = hypothesis;
         result
     }
 
-    fn begin_ids(&mut self, ids: &[u32]) -> Result<()> {
-        self.complete();
-        let shared = self.shared(ids);
-        let taken_back = self.tokens.len() - shared;
+    fn begin_hypothesis(&mut self, words: &[Word]) -> Result<()> {
+        self.ready()?;
+        let shared = self.history.shared(words);
+        let taken_back = self.words() - shared;
         let restart = taken_back > self.undoable();
         if restart && self.committed() > 0 {
             return Err(Error::Committed { word: shared, committed: self.committed() });
         }
-        self.begin();
+        self.begin()?;
         let keep = if restart {
-            self.clear();
+            self.history.clear();
             0
         } else {
             self.take_back(taken_back);
             shared
         };
-        self.unread.extend(&ids[keep..]);
+        self.unread.extend(&words[keep..]);
         Ok(())
     }
 
-    /// How many leading words a hypothesis shares with the words read so far.
-    fn shared(&self, ids: &[u32]) -> usize {
-        let base = self.tokens.base();
-        if ids.len() < base || digest(0, &ids[..base]) != self.forgotten {
-            return 0;
-        }
-        let kept = self.tokens.rows(base..self.tokens.len());
-        base + kept.iter().zip(&ids[base..]).take_while(|(a, b)| a == b).count()
-    }
-
-    /// Takes back the last `words` words, exactly: the session is, to the bit, as if they had never been read.
+    /// Takes back the last `words` words, exactly: the session is, to the bit, as if they had never
+    /// been read.
     ///
     /// More than [`undoable`](Self::undoable) is an error that changes nothing.
     ///
@@ -352,41 +222,48 @@ impl Session {
     /// ```
     pub fn revoke(&mut self, words: usize) -> Result<Update> {
         self.begin_revoke(words)?;
-        Ok(self.answer())
+        Ok(self.run())
     }
 
-    /// Takes back words; what changed is in the next [`answer`](Self::answer).
+    /// Takes back words, after which nothing is left to compute; what changed is in the next
+    /// [`take_update`](Self::take_update).
+    ///
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_revoke(&mut self, words: usize) -> Result<()> {
-        self.open()?;
-        self.complete();
+        self.ready()?;
         if words > self.undoable() {
             return Err(Error::Undo { asked: words, available: self.undoable() });
         }
-        self.begin();
+        self.begin()?;
         self.take_back(words);
         Ok(())
     }
 
-    /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`] was asked for.
+    /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`]
+    /// was asked for.
     ///
     /// Afterwards only [`reset`](Self::reset) and questions are possible.
     pub fn finish(&mut self) -> Result<Finish> {
         self.begin_finish()?;
-        self.complete();
-        // Before the answer, after which old rows may be forgotten.
+        self.compute();
+        // Before the update, after which old rows may be forgotten.
         let (first, labels) = (self.first(), self.labels());
-        Ok(Finish { first, labels, update: self.answer() })
+        Ok(Finish { first, labels, update: self.run() })
     }
 
-    /// Ends the utterance without computing what is left: [`batch::read`](crate::batch::read) and
-    /// [`batch::revise`](crate::batch::revise) do that.
+    /// Ends the utterance without computing what is left: [`batch::read`] and [`batch::revise`] do
+    /// that.
+    ///
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_finish(&mut self) -> Result<()> {
-        self.open()?;
-        self.begin();
-        self.finished = true;
-        if self.tokens.len() > 0 {
-            self.unread.extend(std::iter::repeat_n(Vocabulary::NULL, self.delay()));
-            self.closing = self.final_pass == FinalPass::Revise && self.mode == Mode::TwoPass;
+        self.begin()?;
+        self.progress.phase = Phase::Finished;
+        if self.words() > 0 {
+            if self.final_pass == FinalPass::Revise && self.mode == Mode::TwoPass {
+                self.progress.phase = Phase::Closing;
+            }
+            let null = Word::from_row(Vocabulary::NULL);
+            self.unread.extend(std::iter::repeat_n(null, self.delay()));
             self.close();
         }
         Ok(())
@@ -394,7 +271,10 @@ impl Session {
 
     /// What is left to compute before the session is up to date with the words it was given.
     pub fn work(&self) -> Option<Work> {
-        if self.pending { Some(Work::Revision) } else { (!self.unread.is_empty()).then_some(Work::Word) }
+        if self.progress.revision_due {
+            return Some(Work::Revision);
+        }
+        (!self.unread.is_empty()).then_some(Work::Word)
     }
 
     /// Words that were given and not yet read.
@@ -404,86 +284,71 @@ impl Session {
 
     /// How many words a revision would read now: what it costs.
     pub fn revision_size(&self) -> usize {
-        self.input().len()
+        self.history.reviser_input().len()
     }
 
-    /// What has changed since the last answer.
+    /// What has changed since an update was last taken. The session counts it as told, and forgets
+    /// what it need not hold any more.
     ///
-    /// While a revision is waited for, this is the provisional answer of the first pass: it has a policy value and no
-    /// action.
-    pub fn answer(&mut self) -> Update {
-        let base = self.labels.base();
-        let name = |id: &u16| self.model.labels().get(*id).clone();
-        let labels = self.labels.rows(base..self.labels.len()).iter().enumerate();
-        let changed = labels.filter(|(i, label)| self.before.get(*i) != Some(label));
-        let mut edits = SmallVec::with_capacity(changed.clone().count());
-        edits.extend(changed.map(|(i, label)| {
-            let (position, old) = (base + i, self.before.get(i).map(name));
-            Edit { position, label: name(label), old, probability: self.probability(position) }
-        }));
-        let update = Update {
-            step: self.tokens.len(),
-            action: self.last.filter(|_| !self.pending).map(Step::action),
-            policy: self.last.and_then(|step| step.policy),
-            edits,
-            length: self.labels.len(),
-            committed: self.committed(),
-        };
-        if self.work().is_none() {
-            self.trim();
-        }
-        self.before.clear();
-        self.before.extend_from_slice(self.labels.rows(self.labels.base()..self.labels.len()));
-        update
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
+    pub fn take_update(&mut self) -> Result<Update> {
+        self.computed()?;
+        Ok(self.run())
     }
 
-    /// Starts anew with the same settings, keeping its memory for reuse.
+    /// The first pass's answer while the revision that was asked for is not made: what has changed
+    /// since an update was last taken, with a policy value and no action. The session counts it as
+    /// told; what the revision changes is in the next update. None if no revision is due.
+    ///
+    /// ```
+    /// use tapir::{SessionOptions, batch};
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// let mut session = model.session_with(SessionOptions::new().threshold(0.0))?;
+    /// session.begin_push("play")?;
+    /// assert!(session.take_provisional().is_none());
+    /// batch::read(&mut [&mut session])?;
+    /// let provisional = session.take_provisional().expect("a revision is due");
+    /// batch::revise(&mut [&mut session])?;
+    /// let update = session.take_update()?;
+    /// assert!(provisional.action.is_none() && update.revised());
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn take_provisional(&mut self) -> Option<Update> {
+        (self.work() == Some(Work::Revision)).then(|| {
+            let update = self.changes();
+            self.count_as_told();
+            update
+        })
+    }
+
+    /// Starts anew with the same options, whatever was left to compute, keeping its memory for
+    /// reuse.
     pub fn reset(&mut self) {
-        self.clear();
-        self.before.clear();
-        self.finished = false;
-    }
-
-    /// Goes back to the state after `words` words, whatever a panic in the middle of a batch left; words that were read
-    /// since are unread again. For servers that go on with the other sessions of the batch.
-    pub fn recover(&mut self, words: usize) {
-        if words >= self.tokens.len() {
-            return;
-        }
-        for id in self.tokens.rows(words..self.tokens.len()).iter().rev() {
-            self.unread.push_front(*id);
-        }
-        self.pending = false;
-        self.closing = self.finished && self.final_pass == FinalPass::Revise && self.mode == Mode::TwoPass;
-        self.floor = self.floor.min(words);
-        // Reading a word only appends to tapes, and a revision notes what it overwrites.
-        self.tokens.truncate(words);
-        self.logits.truncate(words);
-        self.steps.truncate(words);
-        self.labels.truncate(words.saturating_sub(self.delay()));
-        self.states.truncate(words + 1);
-        self.controls.truncate(words + 1);
-        self.memory.truncate(words);
+        self.history.clear();
+        self.unread.clear();
+        self.progress = Progress::default();
+        self.told.clear();
     }
 
     /// Words read so far (NULL tokens of a finished, delayed session included).
     pub fn words(&self) -> usize {
-        self.tokens.len()
+        self.history.len()
     }
 
     /// How many words can be taken back now.
     pub fn undoable(&self) -> usize {
-        self.tokens.len() - self.floor
+        self.history.undoable()
     }
 
     /// How many labels, from the start, will never be edited again.
     pub fn committed(&self) -> usize {
-        self.floor.saturating_sub(self.window)
+        self.history.committed()
     }
 
-    /// The first word whose label is still held: 0 until a session is longer than its window and undo.
+    /// The first word whose label is still held: 0 until a session is longer than its window and
+    /// undo.
     pub fn first(&self) -> usize {
-        self.labels.base()
+        self.history.first()
     }
 
     /// The labels of the words from [`first`](Self::first) on.
@@ -493,30 +358,30 @@ impl Session {
 
     /// The same, as ids.
     pub fn label_ids(&self) -> &[u16] {
-        self.labels.rows(self.labels.base()..self.labels.len())
+        self.history.labels()
     }
 
     /// The model's probability for each of these labels.
     pub fn probabilities(&self) -> Vec<f32> {
-        (self.first()..self.labels.len()).map(|position| self.probability(position)).collect()
+        let labels = self.label_ids().iter().enumerate();
+        labels.map(|(i, label)| self.probability(self.first() + i, *label)).collect()
     }
 
-    /// The probability of every label for one word, by label id; none if the word has no label or is forgotten.
+    /// The probability of every label for one word, by label id; none if the word has no label or
+    /// is forgotten.
     pub fn distribution(&self, position: usize) -> Option<Vec<f32>> {
-        Some(self.model.labels().distribution(self.logits(position)?))
+        let logits = self.step_logits(position + self.delay())?;
+        Some(self.model.labels().distribution(logits))
     }
 
-    /// The logits of one word, by label id; none if the word has no label or is forgotten.
-    pub fn logits(&self, position: usize) -> Option<&[f32]> {
-        self.step_logits(position + self.delay())
-    }
-
-    /// The logits that step `step` (from 0) put out: with a delay d, those of word `step - d`.
+    /// The logits that step `step` (from 0) put out, by label id: with a delay d, those of word
+    /// `step - d`. None if there is no such step, or if it is forgotten.
     pub fn step_logits(&self, step: usize) -> Option<&[f32]> {
-        (self.logits.base()..self.logits.len()).contains(&step).then(|| self.logits.row(step))
+        self.history.logits(step)
     }
 
-    /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from the session's start.
+    /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from
+    /// the session's start.
     pub fn spans(&self) -> Vec<Span> {
         let mut spans = crate::spans(&self.labels(), self.model.config().scheme);
         for span in &mut spans {
@@ -528,248 +393,199 @@ impl Session {
 
     /// What was chosen at each step still held, oldest first.
     pub fn actions(&self) -> Vec<Action> {
-        let steps = self.steps.rows(self.steps.base()..self.steps.len());
-        steps.iter().map(|step| step.action()).collect()
+        self.history.steps().iter().map(|step| step.action()).collect()
     }
 
     /// Bytes that the session holds, its model and the thread's working memory not included.
     pub fn bytes(&self) -> usize {
-        let tapes = [&self.states, &self.controls, &self.memory, &self.logits]
-            .iter()
-            .map(|t| t.bytes())
-            .sum::<usize>();
-        let small = self.tokens.bytes() + self.steps.bytes() + self.labels.bytes();
-        let old = self
-            .revisions
-            .iter()
-            .map(|r| &r.logits)
-            .chain(&self.spare)
-            .map(|l| l.capacity() * size_of::<f32>());
         let words = self.hypothesis.capacity() + self.unread.capacity();
-        let lists = self.before.capacity() * size_of::<u16>() + words * size_of::<u32>();
+        let lists = self.told.capacity() * size_of::<u16>() + words * size_of::<Word>();
         let kept = self.kept.iter().flatten();
-        let kept = kept.map(|(ids, logits)| size_of_val(ids.as_slice()) + size_of_val(logits.as_slice()));
-        size_of::<Self>() + tapes + small + old.sum::<usize>() + lists + kept.sum::<usize>()
+        let kept = kept.map(|(input, logits)| size_of_val(&input[..]) + size_of_val(&logits[..]));
+        size_of::<Self>() + self.history.bytes() + lists + kept.sum::<usize>()
     }
 
     fn delay(&self) -> usize {
         self.model.config().delay
     }
 
-    pub(crate) fn memory_size(&self) -> usize {
-        self.model.config().controller.as_ref().map_or(0, |controller| controller.memory)
-    }
-
-    fn open(&self) -> Result<()> {
-        if self.finished { Err(Error::Finished) } else { Ok(()) }
-    }
-
-    fn id(&self, word: &str) -> Result<u32> {
-        match word.len() {
+    fn word(&self, text: &str) -> Result<Word> {
+        match text.len() {
             0 => Err(Error::EmptyWord),
-            1..=LONGEST_WORD => Ok(self.model.vocabulary().id(word)),
+            1..=LONGEST_WORD => Ok(Word::new(text, self.model.vocabulary())),
             bytes => Err(Error::LongWord { bytes, limit: LONGEST_WORD }),
         }
     }
 
-    fn probability(&self, position: usize) -> f32 {
-        let logits = self.logits.row(position + self.delay());
-        self.model.labels().probability(logits, self.labels.row(position)[0])
+    fn probability(&self, position: usize, label: u16) -> f32 {
+        // The logits of a word are there as long as its label.
+        let logits = self.step_logits(position + self.delay()).unwrap_or_default();
+        self.model.labels().probability(logits, label)
     }
 
-    /// Before words are given: whatever was left is computed.
-    fn begin(&mut self) {
-        self.complete();
-        self.last = None;
+    /// Is everything computed that was given?
+    fn computed(&self) -> Result<()> {
+        self.work().map_or(Ok(()), |work| Err(Error::Busy { work }))
     }
 
+    /// Can something be given?
+    fn ready(&self) -> Result<()> {
+        if self.progress.phase == Phase::Open { self.computed() } else { Err(Error::Finished) }
+    }
+
+    /// Before something is given.
+    fn begin(&mut self) -> Result<()> {
+        self.ready()?;
+        self.progress.last = None;
+        Ok(())
+    }
+
+    /// Computes what is left, and says what changed.
     fn run(&mut self) -> Update {
-        self.complete();
-        self.answer()
+        self.compute();
+        let update = self.changes();
+        self.history.forget();
+        self.count_as_told();
+        update
     }
 
-    pub(crate) fn complete(&mut self) {
+    /// Computes what is left.
+    pub(crate) fn compute(&mut self) {
         while let Some(work) = self.work() {
-            with_scratch(|scratch| match work {
-                Work::Word => read_with(&mut [self], scratch),
-                Work::Revision => revise_with(&mut [self], scratch),
-            });
+            batch::run(&mut [self], work);
         }
     }
 
-    /// After the first pass of a step, whose token is on the tape.
-    pub(crate) fn stepped(&mut self, step: Step) {
-        if self.mode != Mode::Restart {
-            self.relabel(self.tokens.len() - 1);
-        }
-        self.pending = step.revised;
-        self.last = Some(step);
-        self.steps.push(&[step]);
-        self.floor = self.floor.max(self.tokens.len().saturating_sub(self.undo));
-        self.close();
+    fn count_as_told(&mut self) {
+        self.told.clear();
+        self.told.extend_from_slice(self.history.labels());
     }
 
-    /// After a revision.
-    pub(crate) fn revised(&mut self) {
-        self.pending = false;
-        self.close();
-    }
-
-    /// At the end of the utterance, when all words are read: asks for the last revision unless the last step was one.
-    fn close(&mut self) {
-        if self.closing && self.work().is_none() {
-            self.closing = false;
-            if !self.steps.row(self.steps.len() - 1)[0].revised {
-                self.pending = true;
-                self.last = Some(Step { revised: true, policy: None });
-            }
+    /// What has changed since the user was last told.
+    fn changes(&self) -> Update {
+        let (first, labels) = (self.first(), self.label_ids());
+        let name = |id: &u16| self.model.labels().get(*id).clone();
+        let changed = labels.iter().enumerate().filter(|(i, label)| self.told.get(*i) != Some(label));
+        let mut edits = SmallVec::with_capacity(changed.clone().count());
+        edits.extend(changed.map(|(i, label)| {
+            let (position, old) = (first + i, self.told.get(i).map(name));
+            Edit { position, label: name(label), old, probability: self.probability(position, *label) }
+        }));
+        let Progress { revision_due, last, .. } = self.progress;
+        Update {
+            step: self.words(),
+            action: last.filter(|_| !revision_due).map(Step::action),
+            policy: last.and_then(|step| step.policy),
+            edits,
+            length: first + labels.len(),
+            committed: self.committed(),
         }
     }
 
-    /// The words that the reviser reads: those in the window.
-    pub(crate) fn input(&self) -> &[u32] {
-        let t = self.tokens.len();
-        self.tokens.rows(t.saturating_sub(self.window)..t)
-    }
-
-    /// What the reviser gave for the same input before, where that is kept.
-    pub(crate) fn kept_logits(&self) -> Option<&Vec<f32>> {
-        self.kept.as_ref()?.get(self.input())
-    }
-
-    /// Takes the reviser's logits for [`input`](Self::input), or the kept ones.
-    pub(crate) fn rewrite(&mut self, logits: Option<&[f32]>) {
-        let (t, width) = (self.tokens.len(), self.model.labels().len());
-        let start = t.saturating_sub(self.window);
-        // The first d outputs of a delayed reviser belong to no word of its input; where the window has moved on they
-        // would overwrite labels of words that have left it.
-        let skip = if start == 0 { 0 } else { self.delay() };
-        let start = start + skip;
-
-        let mut old = self.spare.pop().unwrap_or_default();
-        old.clear();
-        old.extend_from_slice(self.logits.rows(start..t - 1));
-        self.revisions.push_back(Overwritten { step: t, start, logits: old });
-
-        if let (Some(kept), Some(logits)) = (&mut self.kept, logits) {
-            let base = t.saturating_sub(self.window);
-            kept.insert(self.tokens.rows(base..t).to_vec(), logits.to_vec());
-        }
-        let kept = self.kept.as_ref().and_then(|kept| kept.get(self.input()));
-        if let Some(logits) = logits.or(kept.map(Vec::as_slice)) {
-            let fresh = &logits[skip * width..(skip + t - start) * width];
-            self.logits.rows_mut(start..t).copy_from_slice(fresh);
-        }
-        self.relabel(start);
-    }
-
-    /// Gives the words of the steps from `start` on the best label of their logits.
-    fn relabel(&mut self, start: usize) {
-        let delay = self.delay();
-        for step in start.max(delay)..self.tokens.len() {
-            let label = self.model.labels().best(self.logits.row(step));
-            let word = step - delay;
-            if word < self.labels.len() {
-                self.labels.row_mut(word)[0] = label;
-            } else {
-                self.labels.push(&[label]);
-            }
-        }
-    }
-
-    /// Cuts the last `words` steps off the tapes and restores what revisions among them overwrote.
     fn take_back(&mut self, words: usize) {
-        let t = self.tokens.len() - words;
-        let width = self.model.labels().len();
-        let mut changed = t;
-        while let Some(revision) = self.revisions.pop_back_if(|revision| revision.step > t) {
-            let end = t.min(revision.start + revision.logits.len() / width);
-            if revision.start < end {
-                let Range { start, end } = revision.start..end;
-                self.logits.rows_mut(start..end).copy_from_slice(&revision.logits[..(end - start) * width]);
-                changed = changed.min(start);
+        if self.history.take_back(words, self.model.labels()) {
+            batch::remember(self);
+        }
+    }
+
+    /// At the end of the utterance, when all words are read: asks for the last revision unless the
+    /// last step was one.
+    fn close(&mut self) {
+        if self.progress.phase == Phase::Closing && self.work().is_none() {
+            self.progress.phase = Phase::Finished;
+            if self.history.steps().last().is_none_or(|step| !step.revised) {
+                self.progress.revision_due = true;
+                self.progress.last = Some(Step { revised: true, policy: None });
             }
-            self.recycle(revision.logits);
         }
-        self.tokens.truncate(t);
-        self.logits.truncate(t);
-        self.steps.truncate(t);
-        self.labels.truncate(t.saturating_sub(self.delay()));
-        if self.mode != Mode::Restart {
-            self.states.truncate(t + 1);
-        }
-        if self.mode == Mode::TwoPass {
-            self.controls.truncate(t + 1);
-            self.memory.truncate(t);
-        }
-        if changed < t {
-            self.relabel(changed);
-            with_scratch(|scratch| {
-                remember_with(&mut [self], |session| session.memory_size().min(t), scratch);
-            });
-        }
-    }
-
-    fn recycle(&mut self, buffer: Vec<f32>) {
-        if self.spare.len() < 2 {
-            self.spare.push(buffer);
-        }
-    }
-
-    /// Forgets what neither a revision nor undo can reach any more.
-    fn trim(&mut self) {
-        let words = self.window.saturating_add(self.undo);
-        if let Some(old) = self.tokens.excess(words) {
-            let base = self.tokens.base();
-            self.forgotten = digest(self.forgotten, self.tokens.rows(base..base + old));
-            self.tokens.forget(old);
-            self.logits.forget(old);
-            self.labels.forget(old);
-            self.steps.forget(old);
-        }
-        let steps = self.undo.saturating_add(self.memory_size() + 1);
-        self.states.trim(steps);
-        self.controls.trim(steps);
-        self.memory.trim(steps);
-        while let Some(revision) = self.revisions.pop_front_if(|revision| revision.step <= self.floor) {
-            self.recycle(revision.logits);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.tokens.clear();
-        self.states.clear();
-        self.controls.clear();
-        self.memory.clear();
-        self.logits.clear();
-        self.steps.clear();
-        self.labels.clear();
-        self.states.grow();
-        self.controls.grow();
-        while let Some(revision) = self.revisions.pop_back() {
-            self.recycle(revision.logits);
-        }
-        self.floor = 0;
-        self.forgotten = 0;
-        self.unread.clear();
-        (self.pending, self.closing, self.last) = (false, false, None);
     }
 }
 
-/// Digest of a list of ids, continued from the digest of the ids before them.
-fn digest(seed: u64, ids: &[u32]) -> u64 {
-    ids.iter().fold(seed, |digest, id| {
-        (digest ^ u64::from(*id)).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    })
+/// What a batch does with a session.
+impl Session {
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(crate) fn history_mut(&mut self) -> &mut History {
+        &mut self.history
+    }
+
+    /// What the policy chooses for a value.
+    pub(crate) fn decide(&self, policy: f32) -> Step {
+        Step { revised: Action::decide(policy, self.threshold) == Action::Revise, policy: Some(policy) }
+    }
+
+    pub(crate) fn revision_due(&self) -> bool {
+        self.progress.revision_due
+    }
+
+    /// Before a batch.
+    pub(crate) fn set_mark(&mut self) {
+        self.mark = (self.history.mark(), self.progress);
+    }
+
+    /// After a batch that panicked: as before it. Computes nothing.
+    pub(crate) fn roll_back(&mut self) {
+        let (mark, progress) = self.mark;
+        if let Some(word) = self.history.roll_back(mark, self.model.labels()) {
+            self.unread.push_front(word);
+        }
+        self.progress = progress;
+    }
+
+    /// Begins a step with the next unread word, and gives its row.
+    pub(crate) fn begin_step(&mut self) -> u32 {
+        let word = self.unread.pop_front().unwrap_or(Word::from_row(Vocabulary::NULL));
+        self.history.push_word(word);
+        word.row
+    }
+
+    /// After the first pass of a step, whose logits are in the history.
+    pub(crate) fn end_step(&mut self, step: Step) {
+        if self.mode != Mode::Restart {
+            self.history.label_last(self.model.labels());
+        }
+        self.history.push_step(step);
+        self.progress.revision_due = step.revised;
+        self.progress.last = Some(step);
+        self.close();
+    }
+
+    /// What the reviser gave for the same input before, where that is kept.
+    pub(crate) fn has_kept_revision(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.contains_key(self.history.reviser_input()))
+    }
+
+    /// Takes the reviser's logits for its input; without them, those kept from before.
+    pub(crate) fn revise(&mut self, fresh: Option<&[f32]>) {
+        let Self { model, history, kept, .. } = self;
+        if let (Some(kept), Some(logits)) = (&mut *kept, fresh) {
+            kept.insert(history.reviser_input().to_vec(), logits.to_vec());
+        }
+        let known = kept.as_ref().and_then(|kept| kept.get(history.reviser_input()));
+        if let Some(logits) = fresh.or(known.map(Vec::as_slice)) {
+            history.revise(logits, model.labels());
+        }
+    }
+
+    /// After a revision, when the memory is written.
+    pub(crate) fn end_revision(&mut self) {
+        self.progress.revision_due = false;
+        self.close();
+    }
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let labels: Vec<_> = self.labels();
         f.debug_struct("Session")
             .field("mode", &self.mode)
             .field("words", &self.words())
-            .field("labels", &labels)
+            .field("labels", &self.labels())
             .finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use proptest::prelude::*;
-use tapir::{Mode, Model, Parts, Precision, Session, TensorWriter};
+use tapir::{Mode, Model, Parts, Precision, Session, SessionOptions, TensorWriter};
 
 mod support;
 
@@ -61,7 +61,8 @@ fn a_warm_session_allocates_nothing_per_word() {
     for precision in [Precision::F32, Precision::Int8] {
         let model: Model = tapir::doctest::parts().quantize(precision).unwrap().load().unwrap();
         for mode in [Mode::TwoPass, Mode::FirstPass] {
-            let mut session = model.session().mode(mode).unwrap().threshold(1.0).window(20).undo(8);
+            let options = SessionOptions::new().mode(mode).threshold(1.0).window(20).undo(8);
+            let mut session = model.session_with(options).unwrap();
             assert!(read(&mut session, 500) > 0, "the counter counts");
             assert_eq!(read(&mut session, 1_000), 0, "{precision:?}, {mode:?}: a long session");
 
@@ -76,7 +77,8 @@ fn a_warm_session_allocates_nothing_per_word() {
 #[test]
 fn revisions_reuse_their_buffers() {
     let model: Model = tapir::doctest::parts().load().unwrap();
-    let mut session = model.session().threshold(0.0).window(20).undo(8);
+    let options = SessionOptions::new().threshold(0.0).window(20).undo(8);
+    let mut session = model.session_with(options).unwrap();
     read(&mut session, 500);
     // Only an update with more than two edits may allocate: its list belongs to the caller.
     let allocations = read(&mut session, 1_000);
@@ -98,7 +100,7 @@ fn memory_is_not_asked_for_because_a_configuration_says_so() {
     let mut parts = tapir::doctest::parts();
     parts.config.max_length = 1 << 16;
     let (model, bytes, files) = load(parts);
-    let mut session = model.unwrap().session().threshold(1.0);
+    let mut session = model.unwrap().session_with(SessionOptions::new().threshold(1.0)).unwrap();
     assert!(bytes < 40 * files, "{bytes} bytes for files of {files}");
     read(&mut session, 300);
     assert_eq!(session.finish().unwrap().labels.len(), 300, "more words than positions are ready for");

@@ -7,7 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tapir::{Bytes, Error, ImportOptions, Labels, Mode, Model, Parts, Precision, TensorWriter, Vocabulary};
+use tapir::{
+    Bytes, Error, ImportOptions, Labels, Mode, Model, Parts, Precision, SessionOptions, TensorWriter,
+    Vocabulary,
+};
 
 /// A model directory to damage.
 fn saved() -> (tempfile::TempDir, PathBuf) {
@@ -292,19 +295,27 @@ fn words_that_cannot_be_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn settings_are_clamped_and_missing_parts_named() {
+fn options_that_cannot_be_are_refused_and_missing_parts_named() {
     let mut parts = tapir::doctest::parts();
     let model = parts.clone().load().unwrap();
+    let options = SessionOptions::new;
     for threshold in [-1.0, 2.0, f32::NAN, f32::INFINITY] {
-        let mut session = model.session().threshold(threshold).window(0).undo(usize::MAX);
+        let error = model.session_with(options().threshold(threshold)).unwrap_err();
+        assert!(error.to_string().contains(&format!("is {threshold}, expected 0")), "{error}");
+        let mut session = model.session();
+        assert!(matches!(session.set_threshold(threshold), Err(Error::Threshold { .. })));
+    }
+    for window in [0, usize::MAX] {
+        let mut session = model.session_with(options().window(window).undo(usize::MAX)).unwrap();
         (0..300).for_each(|_| _ = session.push("play").unwrap());
-        session.window(usize::MAX).push("play").unwrap();
     }
     parts.config.controller = None;
-    let error = parts.clone().load().unwrap().session().mode(Mode::TwoPass).unwrap_err();
+    let two_pass = options().mode(Mode::TwoPass);
+    let error = parts.clone().load().unwrap().session_with(two_pass).unwrap_err();
     assert!(error.to_string().contains("needs a controller"), "{error}");
     parts.config.reviser = None;
-    let error = parts.clone().load().unwrap().session().mode(Mode::Restart).unwrap_err();
+    let restart = options().mode(Mode::Restart);
+    let error = parts.clone().load().unwrap().session_with(restart).unwrap_err();
     assert!(error.to_string().contains("needs a reviser"), "{error}");
     parts.config.processor = None;
     assert!(parts.load().unwrap_err().to_string().contains("nothing to run"));
@@ -458,7 +469,8 @@ proptest! {
         }
         if let Ok(model) = parts.load() {
             for mode in [Mode::TwoPass, Mode::FirstPass, Mode::Restart] {
-                let mut session = model.session().window(window).undo(undo).mode(mode).unwrap();
+                let options = SessionOptions::new().window(window).undo(undo).mode(mode);
+                let mut session = model.session_with(options).unwrap();
                 for word in ["play", "some", "jazz", "now"] {
                     session.push(word).unwrap();
                 }

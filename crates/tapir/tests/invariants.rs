@@ -4,8 +4,8 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{Operation, operations, parts, word};
-use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session};
+use support::{Operation, WORDS, operations, parts, word};
+use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOptions};
 
 /// Everything that can be seen of a session from word `first` on, floats as bits.
 fn observe(session: &Session, first: usize) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
@@ -61,7 +61,8 @@ proptest! {
         undo in 0..12usize,
     ) {
         let model = parts.load().unwrap();
-        let start = || model.session().mode(mode).unwrap().window(window).undo(undo);
+        let options = SessionOptions::new().mode(mode).window(window).undo(undo);
+        let start = || model.session_with(options).unwrap();
         let mut session = start();
         let mut words: Vec<usize> = Vec::new();
         let mut screen: Vec<Label> = Vec::new();
@@ -123,7 +124,8 @@ proptest! {
     ) {
         use tapir::batch::{self, Work};
         let model = parts.load().unwrap();
-        let start = |threshold| model.session().mode(mode).unwrap().window(12).undo(40).threshold(threshold);
+        let options = SessionOptions::new().mode(mode).window(12).undo(40);
+        let start = |threshold| model.session_with(options.threshold(threshold)).unwrap();
         let mut together: Vec<Session> = histories.iter().map(|(_, threshold)| start(*threshold)).collect();
         let mut alone: Vec<Session> = histories.iter().map(|(_, threshold)| start(*threshold)).collect();
         let mut screens: Vec<Vec<Label>> = vec![Vec::new(); histories.len()];
@@ -169,26 +171,102 @@ proptest! {
                 let mut company: Vec<&mut Session> =
                     together.iter_mut().filter(|s| s.work() == Some(work)).filter(|_| draw() % 3 > 0).collect();
                 match work {
-                    Work::Word if draw() % 4 == 0 => {
-                        let words: Vec<usize> = company.iter().map(|session| session.words()).collect();
-                        batch::read(&mut company).unwrap();
-                        company.iter_mut().zip(words).for_each(|(session, words)| session.recover(words));
-                    }
                     Work::Word => batch::read(&mut company).unwrap(),
                     Work::Revision => batch::revise(&mut company).unwrap(),
                 }
                 for (session, screen) in together.iter_mut().zip(&mut screens) {
-                    if session.work() == Some(Work::Revision) && draw() % 2 == 0 {
-                        session.answer().apply(screen);
+                    if draw() % 2 == 0 && let Some(update) = session.take_provisional() {
+                        prop_assert_eq!(update.action, None);
+                        update.apply(screen);
                     }
                 }
             }
             for (i, session) in together.iter_mut().enumerate() {
-                session.answer().apply(&mut screens[i]);
+                session.take_update().unwrap().apply(&mut screens[i]);
                 prop_assert_eq!(&session.labels()[..], &screens[i][session.first()..]);
                 let first = session.first().max(alone[i].first());
                 prop_assert_eq!(observe(session, first), observe(&alone[i], first));
             }
+        }
+    }
+
+    /// Words are what is written, not the row of a table that stands for them: a hypothesis keeps what is
+    /// the same text, and reads everything else, unknown words too.
+    #[test]
+    fn a_hypothesis_keeps_the_words_that_are_the_same(
+        parts in parts(),
+        hypotheses in prop::collection::vec(prop::collection::vec(WORDS - 1..WORDS + 4, 0..8), 2..6),
+    ) {
+        let model = parts.load().unwrap();
+        let options = SessionOptions::new().threshold(1.0);
+        let mut session = model.session_with(options).unwrap();
+        for pair in hypotheses.windows(2) {
+            session.update(pair[0].iter().map(|index| word(*index))).unwrap();
+            session.begin_update(pair[1].iter().map(|index| word(*index))).unwrap();
+            let shared = pair[0].iter().zip(&pair[1]).take_while(|(a, b)| a == b).count();
+            prop_assert_eq!((session.words(), session.unread()), (shared, pair[1].len() - shared));
+            while session.work().is_some() {
+                tapir::batch::read(&mut [&mut session]).unwrap();
+            }
+            session.take_update().unwrap();
+            let alone = fresh(model.session_with(options).unwrap(), &pair[1]);
+            prop_assert_eq!(observe(&session, 0), observe(&alone, 0));
+        }
+    }
+
+    /// What was given is computed by a batch, and by nothing else: until then a session takes nothing,
+    /// answers nothing, and says so.
+    #[test]
+    fn a_busy_session_refuses_and_changes_nothing(
+        parts in parts(),
+        words in prop::collection::vec(0..WORDS + 2, 1..6),
+        threshold in 0.0..=1.0f32,
+    ) {
+        use tapir::batch::{self, Work};
+        let model = parts.load().unwrap();
+        let options = SessionOptions::new().threshold(threshold);
+        let start = || model.session_with(options).unwrap();
+        let (mut session, mut alone) = (start(), start());
+        for finished in [false, true] {
+            if finished {
+                session.begin_finish().unwrap();
+                alone.finish().unwrap();
+            } else {
+                session.begin_update(words.iter().map(|index| word(*index))).unwrap();
+                alone.update(words.iter().map(|index| word(*index))).unwrap();
+            }
+            while let Some(work) = session.work() {
+                let before = (observe(&session, 0), session.unread());
+                let refused = [
+                    session.push("more").err(),
+                    session.push_id(3).err(),
+                    session.begin_push("more").err(),
+                    session.update(["other"]).err(),
+                    session.begin_update(["other"]).err(),
+                    session.revoke(1).err(),
+                    session.begin_revoke(0).err(),
+                    session.finish().err(),
+                    session.begin_finish().err(),
+                ];
+                for error in refused {
+                    let expected = match error {
+                        Some(Error::Busy { work: said }) => !finished && said == work,
+                        Some(Error::Finished) => finished,
+                        _ => false,
+                    };
+                    prop_assert!(expected, "{error:?}");
+                }
+                let busy = matches!(session.take_update(), Err(Error::Busy { .. }));
+                prop_assert!(busy);
+                prop_assert_eq!((observe(&session, 0), session.unread()), before);
+                prop_assert_eq!(session.work(), Some(work));
+                match work {
+                    Work::Word => batch::read(&mut [&mut session]).unwrap(),
+                    Work::Revision => batch::revise(&mut [&mut session]).unwrap(),
+                }
+            }
+            session.take_update().unwrap();
+            prop_assert_eq!(observe(&session, 0), observe(&alone, 0));
         }
     }
 
@@ -197,7 +275,7 @@ proptest! {
     fn undo_reaches_as_far_as_it_says(parts in parts(), n in 0..60usize, undo in 0..12usize) {
         let model = parts.load().unwrap();
         let words: Vec<usize> = (0..n).map(|i| i * 7 % 20).collect();
-        let start = || model.session().window(9).undo(undo);
+        let start = || model.session_with(SessionOptions::new().window(9).undo(undo)).unwrap();
         let mut session = fresh(start(), &words);
         prop_assert_eq!(session.undoable(), undo.min(n));
         prop_assert!(session.revoke(undo + 1).is_err());
@@ -210,8 +288,9 @@ proptest! {
     fn the_ends_of_the_threshold_are_the_passes_alone(parts in parts(), words in prop::collection::vec(0..20usize, 1..30)) {
         let model = parts.load().unwrap();
         for (threshold, mode) in [(0.0, Mode::Restart), (1.0, Mode::FirstPass)] {
-            let mut tapir = model.session().threshold(threshold).final_pass(FinalPass::Policy);
-            let mut alone = model.session().mode(mode).unwrap();
+            let options = SessionOptions::new().threshold(threshold).final_pass(FinalPass::Policy);
+            let mut tapir = model.session_with(options).unwrap();
+            let mut alone = model.session_with(SessionOptions::new().mode(mode)).unwrap();
             for index in &words {
                 tapir.push(&word(*index)).unwrap();
                 alone.push(&word(*index)).unwrap();
@@ -231,12 +310,13 @@ proptest! {
         thresholds in prop::collection::vec(0.0..1.0f32, 1..5),
     ) {
         let model = Model::from_parts(parts).unwrap();
-        let mut kept = model.session().keep_revisions();
+        let mut kept = model.session_with(SessionOptions::new().keep_revisions()).unwrap();
         for threshold in thresholds {
-            kept.set_threshold(threshold);
+            kept.set_threshold(threshold).unwrap();
             kept.reset();
             kept = fresh(kept, &words);
-            let mut plain = fresh(model.session().threshold(threshold), &words);
+            let options = SessionOptions::new().threshold(threshold);
+            let mut plain = fresh(model.session_with(options).unwrap(), &words);
             assert_same(&mut kept, &mut plain)?;
         }
     }
@@ -251,7 +331,8 @@ proptest! {
         }
         let end = session.finish().unwrap();
         end.update.apply(&mut screen);
-        let mut reviser = fresh(model.session().mode(Mode::Restart).unwrap(), &words);
+        let restart = SessionOptions::new().mode(Mode::Restart);
+        let mut reviser = fresh(model.session_with(restart).unwrap(), &words);
         prop_assert_eq!(&end.labels, &reviser.finish().unwrap().labels);
         prop_assert_eq!(&screen, &end.labels);
         prop_assert_eq!(end.labels.len(), words.len());
@@ -268,8 +349,10 @@ proptest! {
             let stored = parts.quantize(precision).unwrap();
             let path = dir.path().join(format!("{precision:?}"));
             stored.save(&path).unwrap();
-            let mut session = Model::open(&path).unwrap().session().threshold(1.0);
-            let mut same = stored.quantize(Precision::F32).unwrap().load().unwrap().session().threshold(1.0);
+            let first_pass = SessionOptions::new().threshold(1.0);
+            let mut session = Model::open(&path).unwrap().session_with(first_pass).unwrap();
+            let same = stored.quantize(Precision::F32).unwrap().load().unwrap();
+            let mut same = same.session_with(first_pass).unwrap();
             for index in &words {
                 session.push(&word(*index)).unwrap();
                 same.push(&word(*index)).unwrap();
@@ -294,7 +377,8 @@ fn sessions_can_be_sent_and_models_shared() {
 #[test]
 fn a_million_words_run_in_bounded_memory() {
     let model = Model::from_parts(tapir::doctest::parts()).unwrap();
-    let mut session = model.session().window(16).undo(8).threshold(0.52);
+    let options = SessionOptions::new().window(16).undo(8).threshold(0.52);
+    let mut session = model.session_with(options).unwrap();
     let mut bytes = 0;
     let (mut revisions, words) = (0usize, if cfg!(debug_assertions) { 100_000 } else { 1_000_000 });
     for i in 0..words {

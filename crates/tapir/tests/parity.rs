@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
 use serde::Deserialize;
-use tapir::{Action, Bytes, FinalPass, ImportOptions, Mode, Model, Session, Vocabulary};
+use tapir::{Action, Bytes, FinalPass, ImportOptions, Mode, Model, Session, SessionOptions, Vocabulary};
 
 const TOLERANCE: f32 = 1e-4;
 
@@ -138,7 +138,8 @@ fn finish_flushes_the_delay_as_recorded() {
         for (i, sentence) in case.sentences.iter().enumerate() {
             let words = sentence.tokens.len() - case.delay;
             assert!(sentence.tokens[words..].iter().all(|token| *token == Vocabulary::NULL));
-            let mut session = model.session().final_pass(FinalPass::Policy);
+            let options = SessionOptions::new().final_pass(FinalPass::Policy);
+            let mut session = model.session_with(options).unwrap();
             sentence.tokens[..words].iter().for_each(|token| _ = push(&mut session, *token));
             let end = session.finish().unwrap();
             assert_eq!(end.labels.len(), words);
@@ -157,7 +158,7 @@ fn each_pass_alone_is_the_authors() {
         for (i, sentence) in case.sentences.iter().enumerate() {
             for (mode, record) in [(Mode::FirstPass, "first_pass_logits"), (Mode::Restart, "reviser_logits")]
             {
-                let mut session = model.session().mode(mode).unwrap();
+                let mut session = model.session_with(SessionOptions::new().mode(mode)).unwrap();
                 sentence.tokens.iter().for_each(|token| _ = push(&mut session, *token));
                 let logits = expected.get(&format!("expected.{i}.{record}"));
                 compare(&session, &logits, case.labels, &format!("{name}, sentence {i}, {record}"));

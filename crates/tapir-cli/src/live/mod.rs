@@ -36,7 +36,7 @@ impl Live {
         }
         let model = self.model.open()?;
         let threshold = self.model.threshold().unwrap_or(model.config().threshold);
-        let mut state = LiveState::new(model, threshold);
+        let mut state = LiveState::new(model, threshold)?;
         let killed = Arc::new(AtomicBool::new(false));
         let endings = [
             signal_hook::consts::SIGTERM,

@@ -1,7 +1,7 @@
 //! What `tapir live` knows, and what keys do to it. No terminal here.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tapir::{Action, Label, Model, Result, Session, Span, Update};
+use tapir::{Action, Label, Model, Result, Session, SessionOptions, Span, Update};
 
 /// How far an arrow key moves the threshold.
 const STEP: f32 = 0.05;
@@ -48,9 +48,9 @@ pub(super) struct LiveState {
 }
 
 impl LiveState {
-    pub(super) fn new(model: Model, threshold: f32) -> Self {
-        Self {
-            session: session(&model, threshold),
+    pub(super) fn new(model: Model, threshold: f32) -> Result<Self> {
+        Ok(Self {
+            session: session(&model, threshold)?,
             model,
             threshold,
             chunks: Vec::new(),
@@ -59,7 +59,7 @@ impl LiveState {
             sentences: Vec::new(),
             problem: None,
             left: false,
-        }
+        })
     }
 
     pub(super) fn model(&self) -> &Model {
@@ -108,7 +108,7 @@ impl LiveState {
         match key.code {
             KeyCode::Esc => self.left = true,
             KeyCode::Char('c' | 'd') if control => self.left = true,
-            KeyCode::Char('u') if control => self.clear(),
+            KeyCode::Char('u') if control => self.clear()?,
             KeyCode::Char(' ') => self.read()?,
             KeyCode::Char(letter) if !control && self.typing.chars().count() < LONGEST => {
                 self.typing.push(letter);
@@ -171,22 +171,22 @@ impl LiveState {
                 mended: end.update.edits.iter().filter(|edit| edit.old.is_some()).count(),
             });
         }
-        self.clear();
-        Ok(())
+        self.clear()
     }
 
-    fn clear(&mut self) {
-        self.session = session(&self.model, self.threshold);
+    fn clear(&mut self) -> Result<()> {
+        self.session = session(&self.model, self.threshold)?;
         self.chunks.clear();
         self.words.clear();
         self.typing.clear();
+        Ok(())
     }
 
     /// Moves the threshold and reads the sentence again; labels that come out different are marked.
     fn retune(&mut self, by: f32) -> Result<()> {
         // Steps of 0.05 are not exact: rounding keeps them from drifting away from 0.5 and 1.
         self.threshold = (((self.threshold + by) * 100.0).round() / 100.0).clamp(0.0, 1.0);
-        self.session.set_threshold(self.threshold);
+        self.session.set_threshold(self.threshold)?;
         self.session.reset();
         let before = std::mem::take(&mut self.words);
         for word in &before {
@@ -215,8 +215,9 @@ impl LiveState {
 }
 
 /// A session that can take back every word, and that is quick to read the same words with another threshold.
-fn session(model: &Model, threshold: f32) -> Session {
-    model.session().undo(usize::MAX).threshold(threshold).keep_revisions()
+fn session(model: &Model, threshold: f32) -> Result<Session> {
+    let options = SessionOptions::new().undo(usize::MAX).threshold(threshold).keep_revisions();
+    model.session_with(options)
 }
 
 #[cfg(test)]
@@ -226,7 +227,7 @@ mod tests {
     fn state() -> LiveState {
         let mut parts = tapir::doctest::parts();
         parts.config.tokenizer = tapir::Tokenizer::Spoken;
-        LiveState::new(parts.load().unwrap(), 0.5)
+        LiveState::new(parts.load().unwrap(), 0.5).unwrap()
     }
 
     fn press(state: &mut LiveState, code: KeyCode) {
@@ -249,7 +250,8 @@ mod tests {
 
     /// What a new session says of the words, at the state's threshold.
     fn fresh(state: &LiveState) -> Vec<Label> {
-        let mut session = state.model.session().threshold(state.threshold);
+        let options = SessionOptions::new().threshold(state.threshold);
+        let mut session = state.model.session_with(options).unwrap();
         session.update(state.words.iter().map(|word| &word.text)).unwrap();
         session.labels()
     }

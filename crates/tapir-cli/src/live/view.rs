@@ -218,7 +218,7 @@ mod tests {
 
     fn typed(keys: &str) -> LiveState {
         let model = tapir::doctest::parts().load().unwrap();
-        let mut state = LiveState::new(model, 0.5);
+        let mut state = LiveState::new(model, 0.5).unwrap();
         for key in keys.chars() {
             let code = match key {
                 '\n' => KeyCode::Enter,

@@ -15,13 +15,13 @@ pub(crate) use affine::Affine;
 pub(crate) use controller::{Controller, Recall};
 pub(crate) use input::Input;
 pub(crate) use memory::Memory;
-pub(crate) use policy::{Policy, decide};
+pub(crate) use policy::Policy;
 pub(crate) use processor::Processor;
 pub(crate) use reviser::Reviser;
 pub(crate) use scratch::{Scratch, Streams, with as with_scratch};
 
 use crate::tensors::Tensors;
-use crate::{Config, Error, Labels, Parts, Result, Session, Vocabulary};
+use crate::{Config, Error, Labels, Mode, Parts, Result, Session, SessionOptions, Vocabulary};
 
 /// A loaded model. Cloning shares it; every session of every thread reads the same weights.
 ///
@@ -120,15 +120,47 @@ impl Model {
         &self.0.parts.vocabulary
     }
 
-    /// Starts a session with the model's own threshold and delay, a window of its `max_length` and 32 words of undo.
+    /// Starts a session with the defaults of [`SessionOptions`].
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        Session::new(self.clone(), SessionOptions::default())
+    }
+
+    /// Starts a session that runs as the options say; an error if the model lacks a part that their
+    /// mode needs, or if their threshold is none.
+    ///
+    /// ```
+    /// use tapir::{Mode, SessionOptions};
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// let mut first_pass = model.session_with(SessionOptions::new().mode(Mode::FirstPass))?;
+    /// assert!(!first_pass.push("play")?.revised());
+    /// assert!(model.session_with(SessionOptions::new().threshold(2.0)).is_err());
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn session_with(&self, options: SessionOptions) -> Result<Session> {
+        options.check(self)?;
+        Ok(Session::new(self.clone(), options))
+    }
+
+    /// The passes that a session runs unless it is told otherwise: both, if the model has all that
+    /// takes; the reviser at every word, if it has no first pass; else the first pass.
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+    /// assert_eq!(model.default_mode(), tapir::Mode::TwoPass);
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn default_mode(&self) -> Mode {
+        match (self.first_pass(), self.reviser()) {
+            (None, _) => Mode::Restart,
+            (Some(first), Some(_)) if first.revision.is_some() => Mode::TwoPass,
+            _ => Mode::FirstPass,
+        }
     }
 
     /// The reviser on a whole input, without a session: the label of every word, as after the last word of a session that
     /// revises at each. What validation and full-sentence use need, at one run instead of one a word.
     pub fn revise_whole<W: AsRef<str>>(&self, words: impl IntoIterator<Item = W>) -> Result<Vec<u16>> {
-        let missing = || Error::MissingPart { mode: crate::Mode::Restart, part: "reviser" };
+        let missing = || Error::MissingPart { mode: Mode::Restart, part: "reviser" };
         let reviser = self.reviser().ok_or_else(missing)?;
         let mut ids: Vec<u32> = words.into_iter().map(|word| self.vocabulary().id(word.as_ref())).collect();
         if ids.is_empty() {

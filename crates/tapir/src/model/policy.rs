@@ -25,10 +25,19 @@ impl Policy {
     }
 }
 
-/// REVISE when the value reaches the threshold; τ = 1 never revises, τ = 0 always does.
-pub(crate) fn decide(value: f32, threshold: f32) -> Action {
-    // A sigmoid can round to exactly 1, so τ = 1 needs a rule of its own.
-    if threshold <= 0.0 || (threshold < 1.0 && value >= threshold) { Action::Revise } else { Action::Write }
+impl Action {
+    /// What the policy chooses (eq. 11): REVISE when its value reaches the threshold τ; τ = 1 never
+    /// revises, τ = 0 always does.
+    ///
+    /// ```
+    /// use tapir::Action;
+    /// assert_eq!(Action::decide(0.7, 0.5), Action::Revise);
+    /// assert_eq!(Action::decide(1.0, 1.0), Action::Write);
+    /// ```
+    pub fn decide(value: f32, threshold: f32) -> Self {
+        // A sigmoid can round to exactly 1, so τ = 1 needs a rule of its own.
+        if threshold <= 0.0 || (threshold < 1.0 && value >= threshold) { Self::Revise } else { Self::Write }
+    }
 }
 
 #[cfg(test)]
@@ -38,10 +47,10 @@ mod tests {
     #[test]
     fn the_ends_of_the_threshold_hold_whatever_the_value() {
         for value in [0.0, 0.5, 1.0, f32::NAN] {
-            assert_eq!(decide(value, 0.0), Action::Revise);
-            assert_eq!(decide(value, 1.0), Action::Write);
+            assert_eq!(Action::decide(value, 0.0), Action::Revise);
+            assert_eq!(Action::decide(value, 1.0), Action::Write);
         }
-        assert_eq!(decide(0.5, 0.5), Action::Revise);
-        assert_eq!(decide(0.499, 0.5), Action::Write);
+        assert_eq!(Action::decide(0.5, 0.5), Action::Revise);
+        assert_eq!(Action::decide(0.499, 0.5), Action::Write);
     }
 }

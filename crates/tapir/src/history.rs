@@ -1,0 +1,395 @@
+//! Everything that a session remembers of its steps: a row a step on tapes, and what revisions
+//! overwrote.
+//!
+//! Taking words back is cutting the tapes. Only a revision changes rows that are already there, and
+//! of them only the logits (the labels are their best); it first notes what it overwrites. The
+//! memory φ is a function of the states and of the logits that a step has *now*: whoever changes
+//! logits has it written again ([`batch`](crate::batch)), to the same bits.
+
+use std::collections::VecDeque;
+
+use crate::tape::{Reach, Rows, Tape};
+use crate::word::{Identity, Word};
+use crate::{Action, Labels, Model};
+
+/// The steps of a session. Those older than its window and undo are forgotten, now and then.
+pub(crate) struct History {
+    /// How many words, from the newest back, a revision reads.
+    window: usize,
+    /// How many words can be taken back.
+    undo: usize,
+    /// N: how many entries of memory the controller reads.
+    entries: usize,
+    delay: usize,
+    /// Which word was read at each step. Row i is step i + 1.
+    identities: Tape<Identity>,
+    /// What both passes read of it (the input buffer): rows of the vocabulary.
+    rows: Tape<u32>,
+    /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its
+    /// h's are Γʰ.
+    states: Tape<f32>,
+    /// Controller states after each step, [layers, 2, C]; row 0 likewise. Its c's are the memory
+    /// tape C of eq. 6.
+    controls: Tape<f32>,
+    /// Γᵖ: φ and the keys made from it.
+    memory: Tape<f32>,
+    /// ỹ of each step, as written or last revised. The output buffer is its softmax.
+    logits: Tape<f32>,
+    /// What was chosen at each step.
+    steps: Tape<Step>,
+    /// The best label of each word, by id: step i + 1 labels word i - delay.
+    labels: Tape<u16>,
+    /// What revisions overwrote, newest last.
+    revisions: VecDeque<Overwritten>,
+    /// Buffers of forgotten revisions, used again.
+    spare: Vec<Vec<f32>>,
+    /// Words cannot be taken back beyond this step.
+    floor: usize,
+    /// The words that the tapes have forgotten, as one identity.
+    forgotten: Identity,
+}
+
+/// All tapes of a history, shared or `mut`. A new tape is a field, its line in `new`, and its name
+/// here: it is then cut, forgotten, cleared and counted with the others.
+macro_rules! tapes {
+    ($history:ident $(, $mutable:tt)?) => {{
+        let tapes: [&$($mutable)? dyn Rows; 8] = [
+            &$($mutable)? $history.identities,
+            &$($mutable)? $history.rows,
+            &$($mutable)? $history.states,
+            &$($mutable)? $history.controls,
+            &$($mutable)? $history.memory,
+            &$($mutable)? $history.logits,
+            &$($mutable)? $history.steps,
+            &$($mutable)? $history.labels,
+        ];
+        tapes
+    }};
+}
+
+/// What was chosen at a step.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Step {
+    pub(crate) revised: bool,
+    pub(crate) policy: Option<f32>,
+}
+
+impl Step {
+    pub(crate) fn action(self) -> Action {
+        if self.revised { Action::Revise } else { Action::Write }
+    }
+}
+
+/// Logits of the steps from `start` on, as they were before the revision at `step`.
+struct Overwritten {
+    step: usize,
+    start: usize,
+    logits: Vec<f32>,
+}
+
+/// Where a history stood, to [go back to](History::roll_back).
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mark {
+    steps: usize,
+    labels: usize,
+    revisions: usize,
+    floor: usize,
+}
+
+impl History {
+    /// The window is clamped to the model's `max_length` from above, to its memory and delay from
+    /// below.
+    pub(crate) fn new(model: &Model, window: usize, undo: usize) -> Self {
+        let first = model.first_pass();
+        let revision = first.and_then(|first| first.revision.as_ref());
+        let config = model.config();
+        let entries = revision.map_or(0, |revision| revision.memory.size());
+        let least = entries.max(1) + config.delay;
+        let state = first.map_or(1, |first| first.processor.state_size());
+        let control = revision.map_or(1, |revision| revision.controller.state_size());
+        let memory = revision.map_or(1, |revision| revision.controller.memory_size());
+        Self {
+            window: window.clamp(least, config.max_length),
+            undo,
+            entries,
+            delay: config.delay,
+            identities: Tape::new(Reach::Window, 1),
+            rows: Tape::new(Reach::Window, 1),
+            states: Tape::of_states(Reach::Memory, state),
+            controls: Tape::of_states(Reach::Memory, control),
+            memory: Tape::new(Reach::Memory, memory),
+            logits: Tape::new(Reach::Window, model.labels().len()),
+            steps: Tape::new(Reach::Window, 1),
+            labels: Tape::delayed(Reach::Window, 1, config.delay),
+            revisions: VecDeque::new(),
+            spare: Vec::new(),
+            floor: 0,
+            forgotten: Identity::EMPTY,
+        }
+    }
+
+    /// Steps since the session's start.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many words can be taken back now.
+    pub(crate) fn undoable(&self) -> usize {
+        self.len() - self.floor
+    }
+
+    /// How many labels, from the start, will never be edited again.
+    pub(crate) fn committed(&self) -> usize {
+        self.floor.saturating_sub(self.window)
+    }
+
+    /// The first word whose label is still here.
+    pub(crate) fn first(&self) -> usize {
+        self.labels.base()
+    }
+
+    /// The labels of the words from [`first`](Self::first) on.
+    pub(crate) fn labels(&self) -> &[u16] {
+        self.labels.all()
+    }
+
+    /// The logits of step `step`, from 0, if they are still here.
+    pub(crate) fn logits(&self, step: usize) -> Option<&[f32]> {
+        (self.logits.base()..self.logits.len()).contains(&step).then(|| self.logits.row(step))
+    }
+
+    /// What was chosen at each step that is still here.
+    pub(crate) fn steps(&self) -> &[Step] {
+        self.steps.all()
+    }
+
+    /// How many leading words a hypothesis shares with the words read so far.
+    pub(crate) fn shared(&self, words: &[Word]) -> usize {
+        let base = self.identities.base();
+        if words.len() < base
+            || digest(Identity::EMPTY, words[..base].iter().map(|w| w.identity)) != self.forgotten
+        {
+            return 0;
+        }
+        let pairs = self.identities.all().iter().zip(&words[base..]);
+        base + pairs.take_while(|(read, word)| **read == word.identity).count()
+    }
+
+    // What a step appends, in this order.
+
+    /// Begins a step with its word.
+    pub(crate) fn push_word(&mut self, word: Word) {
+        self.identities.push(&[word.identity]);
+        self.rows.push(&[word.row]);
+    }
+
+    /// What the processor made of the word.
+    pub(crate) fn push_first_pass(&mut self, state: &[f32], logits: &[f32]) {
+        self.states.push(state);
+        self.logits.push(logits);
+    }
+
+    /// In place of a first pass, where there is none: room for the revision's logits.
+    pub(crate) fn push_no_first_pass(&mut self) {
+        self.logits.grow();
+    }
+
+    /// What the controller made of it, and room for its entry in the memory.
+    pub(crate) fn push_control(&mut self, state: &[f32]) {
+        self.controls.push(state);
+        self.memory.grow();
+    }
+
+    /// Ends a step: notes what was chosen, and counts it as read.
+    pub(crate) fn push_step(&mut self, step: Step) {
+        self.steps.push(&[step]);
+        self.floor = self.floor.max(self.len().saturating_sub(self.undo));
+    }
+
+    /// The processor's state after `step` steps.
+    pub(crate) fn state(&self, step: usize) -> &[f32] {
+        self.states.row(step)
+    }
+
+    /// What the controller reads at the step that has been begun: the entries of memory of the last
+    /// steps, at most N, and its own states of those steps; at the first step no entry and its
+    /// zeros.
+    pub(crate) fn recall(&self) -> (&[f32], &[f32]) {
+        let t = self.len();
+        let entries = self.entries.min(t - 1);
+        (self.memory.rows(t - 1 - entries..t - 1), self.controls.rows(t - entries.max(1)..t))
+    }
+
+    /// How many entries of memory there are to write after a change of the logits.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries.min(self.len())
+    }
+
+    /// The logits of the last `steps` steps.
+    pub(crate) fn last_logits(&self, steps: usize) -> &[f32] {
+        self.logits.rows(self.len() - steps..self.len())
+    }
+
+    /// The last entries of memory, anew.
+    pub(crate) fn write_memory(&mut self, entries: &[f32]) {
+        let (t, count) = (self.len(), entries.len() / self.memory.width());
+        self.memory.rows_mut(t - count..t).copy_from_slice(entries);
+    }
+
+    /// What the reviser reads: the words in the window, as rows of the vocabulary. The one place
+    /// from which its input comes; another input stage puts its own tape here.
+    pub(crate) fn reviser_input(&self) -> &[u32] {
+        self.rows.rows(self.window_start()..self.len())
+    }
+
+    fn window_start(&self) -> usize {
+        self.len().saturating_sub(self.window)
+    }
+
+    /// Takes the reviser's logits for [`reviser_input`](Self::reviser_input).
+    pub(crate) fn revise(&mut self, logits: &[f32], labels: &Labels) {
+        let (t, width) = (self.len(), self.logits.width());
+        let start = self.window_start();
+        // The first d outputs of a delayed reviser belong to no word of its input; where the window
+        // has moved on they would overwrite labels of words that have left it.
+        let skip = if start == 0 { 0 } else { self.delay };
+        let start = start + skip;
+
+        let mut old = self.spare.pop().unwrap_or_default();
+        old.clear();
+        old.extend_from_slice(self.logits.rows(start..t));
+        self.revisions.push_back(Overwritten { step: t, start, logits: old });
+
+        self.logits.rows_mut(start..t).copy_from_slice(&logits[skip * width..(skip + t - start) * width]);
+        self.relabel(start, labels);
+    }
+
+    /// Gives the last word that has logits its label.
+    pub(crate) fn label_last(&mut self, labels: &Labels) {
+        self.relabel(self.len() - 1, labels);
+    }
+
+    /// Gives the words of the steps from `start` on the best label of their logits.
+    fn relabel(&mut self, start: usize, labels: &Labels) {
+        for step in start.max(self.delay)..self.len() {
+            let label = labels.best(self.logits.row(step));
+            let word = step - self.delay;
+            if word < self.labels.len() {
+                self.labels.row_mut(word)[0] = label;
+            } else {
+                self.labels.push(&[label]);
+            }
+        }
+    }
+
+    /// Cuts the last `words` steps off and restores what revisions among them overwrote. If that
+    /// changed the logits of a step that stays, the last [`entries`](Self::entries) of memory are
+    /// to be written again.
+    #[must_use]
+    pub(crate) fn take_back(&mut self, words: usize, labels: &Labels) -> bool {
+        let t = self.len() - words;
+        let mut changed = t;
+        while let Some(revision) = self.revisions.pop_back_if(|revision| revision.step > t) {
+            changed = changed.min(self.restore(revision, t));
+        }
+        self.cut(t);
+        self.relabel(changed, labels);
+        changed < t
+    }
+
+    /// Where it stands now.
+    pub(crate) fn mark(&self) -> Mark {
+        let (steps, labels) = (self.len(), self.labels.len());
+        Mark { steps, labels, revisions: self.revisions.len(), floor: self.floor }
+    }
+
+    /// Goes back to a mark that was made before the step or the revision that was interrupted, and
+    /// gives the word of that step. It computes nothing, so that it can be done while a panic
+    /// unwinds.
+    ///
+    /// Of an interrupted revision, entries of memory may stay that only the revision explains.
+    /// Nothing but the revision comes next, and it writes them.
+    pub(crate) fn roll_back(&mut self, mark: Mark, labels: &Labels) -> Option<Word> {
+        let begun = (mark.steps < self.len()).then(|| Word {
+            identity: self.identities.row(mark.steps)[0],
+            row: self.rows.row(mark.steps)[0],
+        });
+        let mut changed = mark.steps;
+        while self.revisions.len() > mark.revisions
+            && let Some(revision) = self.revisions.pop_back()
+        {
+            changed = changed.min(self.restore(revision, mark.steps));
+        }
+        self.cut(mark.steps);
+        self.relabel(changed, labels);
+        // Where there is no first pass, a word has no label before its revision.
+        self.labels.truncate(mark.labels);
+        self.floor = mark.floor;
+        begun
+    }
+
+    /// Gives the steps before `end` the logits that they had before a revision; says where it
+    /// begins.
+    fn restore(&mut self, revision: Overwritten, end: usize) -> usize {
+        let Overwritten { start, logits, .. } = revision;
+        let width = self.logits.width();
+        let end = end.min(start + logits.len() / width);
+        if start < end {
+            self.logits.rows_mut(start..end).copy_from_slice(&logits[..(end - start) * width]);
+        }
+        self.recycle(logits);
+        start
+    }
+
+    fn recycle(&mut self, buffer: Vec<f32>) {
+        if self.spare.len() < 2 {
+            self.spare.push(buffer);
+        }
+    }
+
+    fn cut(&mut self, steps: usize) {
+        for tape in tapes!(self, mut) {
+            tape.cut(steps);
+        }
+    }
+
+    /// Forgets what neither a revision nor undo can reach any more.
+    pub(crate) fn forget(&mut self) {
+        let old = self.rows.excess(self.window.saturating_add(self.undo)).unwrap_or(0);
+        let memory = self.undo.saturating_add(self.entries + 1);
+        self.forgotten = digest(self.forgotten, self.identities.all()[..old].iter().copied());
+        for tape in tapes!(self, mut) {
+            match tape.reach() {
+                Reach::Window => tape.forget(old),
+                Reach::Memory => tape.trim(memory),
+            }
+        }
+        while let Some(revision) = self.revisions.pop_front_if(|revision| revision.step <= self.floor) {
+            self.recycle(revision.logits);
+        }
+    }
+
+    /// As before the first word, with the memory it has.
+    pub(crate) fn clear(&mut self) {
+        for tape in tapes!(self, mut) {
+            tape.clear();
+        }
+        while let Some(revision) = self.revisions.pop_back() {
+            self.recycle(revision.logits);
+        }
+        self.floor = 0;
+        self.forgotten = Identity::EMPTY;
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        let tapes = tapes!(self).iter().map(|tape| tape.bytes()).sum::<usize>();
+        let old = self.revisions.iter().map(|revision| &revision.logits).chain(&self.spare);
+        tapes + old.map(|logits| logits.capacity() * size_of::<f32>()).sum::<usize>()
+    }
+}
+
+/// The identity of a list of words, continued from that of the words before them.
+fn digest(seed: Identity, words: impl IntoIterator<Item = Identity>) -> Identity {
+    words.into_iter().fold(seed, Identity::then)
+}
