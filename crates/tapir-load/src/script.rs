@@ -1,6 +1,6 @@
 //! What streams say, and what they are to be answered.
 
-use tapir::Model;
+use tapir::{Model, SessionOptions};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::Error;
@@ -45,7 +45,7 @@ impl Script {
 
 /// The labels of a sentence, as a server of the model is to give them.
 pub(crate) fn labels(model: &Model, words: &[String]) -> Result<Vec<String>, Error> {
-    let mut session = model.session().window(WINDOW);
+    let mut session = model.session_with(SessionOptions::new().window(WINDOW))?;
     for word in words {
         session.push(word)?;
     }
