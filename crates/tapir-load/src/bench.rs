@@ -19,7 +19,7 @@ const SATURATING: usize = 256;
 pub struct Bench {
     /// The program whose servers are loaded.
     pub program: PathBuf,
-    /// The directory of the model, or `embedded:TASK`.
+    /// The directory of the model, or the name of one that ships.
     pub model: String,
     /// What the streams say.
     pub sentences: Arc<Vec<Vec<String>>>,
@@ -36,7 +36,7 @@ pub struct Bench {
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport {
-    /// The directory of the model, or `embedded:TASK`.
+    /// The directory of the model, or the name of one that ships.
     pub model: String,
     /// Threads that computed.
     pub workers: usize,
