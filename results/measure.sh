@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures every model under a folder of runs and makes the report: results/measure.sh RUNS DATA
 #
-# RUNS holds the runs of `tapir train`, named TASK-REVISER[-dDELAY] (snips-trf, movie-lt, snips-trf-d1); DATA holds the corpora.
+# RUNS holds the runs of `tapir train`, named TASK-REVISER[-dDELAY] (snips-trf, conll-pos-lt, snips-trf-d1); DATA holds the corpora.
 # A measurement that is there is not taken again: delete its file for that. TAPIR names the program.
 set -euo pipefail
 runs=$1 data=$2
@@ -12,7 +12,7 @@ for run in "$runs"/*-trf "$runs"/*-lt "$runs"/*-d[12]; do
   model=$run/model
   [ -e "$model/config.json" ] || continue
   name=$(basename "$run")
-  task=${name%%-*}
+  task=${name%-d[12]} task=${task%-*}
   measure() { # file, command, flags
     local file=$here/$name-$1.json
     shift

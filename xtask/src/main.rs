@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that CI checks, in the order that fails soonest.
 
+mod alone;
 mod http;
 
 use std::process::{Command, Stdio};
@@ -15,6 +16,7 @@ fn main() -> Result<()> {
 
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
+    alone::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     // The quick build: the program without training.
     cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
@@ -23,6 +25,7 @@ fn test() -> Result<()> {
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
+    alone::package()?;
     http::test()
 }
 

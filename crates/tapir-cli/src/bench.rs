@@ -30,10 +30,10 @@ pub(crate) struct Bench {
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     other: Option<Other>,
-    /// The model directory
+    /// A model that ships (snips, pos) or the directory of one
     #[arg(required = true)]
     model: Option<PathBuf>,
-    /// A task that ships (snips, arw, movie, ner, chunk, pos, ewt) or the path of a task file
+    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of a task file
     #[arg(required = true)]
     task: Option<String>,
     #[command(flatten)]

@@ -38,10 +38,10 @@ will it rain in two hours in the national park";
   tapir bench serve --streams 500 --rate 2 --seconds 5
   tapir bench serve --only --against ./tapir-before -o results/serve/against.json
   tapir bench serve --soak --minutes 30 -o results/serve/soak.json
-  tapir bench serve --text data/snips/test/seq.in -o results/serve/load.json")]
+  tapir bench serve --text sentences.txt -o results/serve/load.json")]
 pub(crate) struct BenchServe {
-    /// The model directory [default: the model that ships]
-    #[arg(long, value_name = "DIR")]
+    /// A model that ships (snips, pos) or the directory of one [default: snips]
+    #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
     /// What the streams say: a sentence a line [default: a few that ship]
     #[arg(long, value_name = "FILE")]

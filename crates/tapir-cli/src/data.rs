@@ -1,15 +1,12 @@
 //! `tapir data`: convert corpora and count them.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use tapir::WordVectors;
 use tapir_data::{Column, Error, Format, Options, Scheme, Sentence, Stats, Tag, Task, Writer, read};
-
-/// Where the vectors that ship lie in a checkout.
-const SHIPPED_VECTORS: &str = "assets/en_300d.tapirvec";
 
 /// Convert corpora from any format to any other, and count them
 #[derive(Subcommand)]
@@ -91,12 +88,12 @@ impl Reading {
   tapir data stats ewt --data ~/UD_English-EWT --multiword
   tapir data stats my-task.toml --json")]
 pub(crate) struct Show {
-    /// A task that ships (snips, arw, movie, ner, chunk, pos, ewt) or the path of a task file
+    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of a task file
     task: String,
-    /// The folder that holds the corpus [default: data/TASK]
+    /// The folder that holds the corpus [default: data/TASK; SNIPS ships]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Word vectors, to see what they cover [default: those in assets/ if they are there]
+    /// Word vectors, to see what they cover [default: those that ship]
     #[arg(long, value_name = "FILE")]
     vectors: Option<PathBuf>,
     #[command(flatten)]
@@ -158,9 +155,12 @@ impl Show {
         let mut options = task.options();
         self.reading.apply(&mut options);
         (task.columns, task.conllu) = (options.columns, options.conllu);
-        let vectors = self.vectors()?;
+        let vectors = match &self.vectors {
+            Some(path) => WordVectors::find(path)?,
+            None => WordVectors::embedded()?,
+        };
         let (corpus, skipped) = task.load_with(self.data.as_deref(), self.reading.skip_bad)?;
-        let stats = Stats::of(&corpus, task.scheme, vectors.as_ref());
+        let stats = Stats::of(&corpus, task.scheme, Some(&vectors));
         if self.json {
             let mut report = serde_json::to_value(&stats)?;
             report["task"] = task.name.into();
@@ -171,15 +171,6 @@ impl Show {
             tell_skipped(skipped, None);
         }
         Ok(())
-    }
-
-    fn vectors(&self) -> Result<Option<WordVectors>> {
-        let path = match &self.vectors {
-            Some(path) => path,
-            None if Path::new(SHIPPED_VECTORS).exists() => Path::new(SHIPPED_VECTORS),
-            None => return Ok(None),
-        };
-        Ok(Some(WordVectors::open(path)?))
     }
 }
 

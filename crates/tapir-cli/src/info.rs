@@ -1,4 +1,4 @@
-//! `tapir info`: what a model directory holds.
+//! `tapir info`: what a model is made of.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use tapir::{Model, ReviserKind};
 /// Example: tapir info runs/snips
 #[derive(clap::Args)]
 pub(crate) struct Info {
-    /// The model directory
+    /// A model that ships (snips, pos) or the directory of one
     model: PathBuf,
     /// Print JSON for programs
     #[arg(long)]
@@ -22,7 +22,7 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(self) -> Result<()> {
-        let model = Model::open(&self.model)?;
+        let model = Model::find(&self.model)?;
         let text = if self.json { as_json(&model)? } else { as_text(&model) };
         std::io::stdout().write_all(text.as_bytes())?;
         Ok(())

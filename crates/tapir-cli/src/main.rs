@@ -44,12 +44,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What `--version` says; `-V` gives the number alone.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let tasks: Vec<_> = tapir::Model::embedded_tasks().collect();
+    let models: Vec<_> = tapir::Model::embedded_names().collect();
     format!(
         "{}\nkernels: {}\nmodels:  {}\ntrain:   {}\nserve:   {}",
         env!("CARGO_PKG_VERSION"),
         tapir::kernels::isa(),
-        tasks.join(", "),
+        models.join(", "),
         if cfg!(feature = "train") { "yes" } else { "no" },
         if cfg!(feature = "serve") { "yes" } else { "no" },
     )

@@ -15,9 +15,9 @@ use tapir_eval::{Dataset, ModelInfo, Results};
 /// Which model, and on what
 #[derive(Args)]
 pub(crate) struct Subject {
-    /// The model directory
+    /// A model that ships (snips, pos) or the directory of one
     pub(crate) model: PathBuf,
-    /// A task that ships (snips, arw, movie, ner, chunk, pos, ewt) or the path of a task file
+    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of a task file
     pub(crate) task: String,
     #[command(flatten)]
     pub(crate) part: Part,
@@ -67,7 +67,7 @@ impl Subject {
 
 impl Part {
     pub(crate) fn open(&self, model: &Path, task: &str) -> Result<(Model, Dataset)> {
-        let model = Model::open(model)?;
+        let model = Model::find(model)?;
         let task = Task::open(task)?;
         let corpus = task.load(self.data.as_deref())?;
         let mut dataset = Dataset::new(&model, &task, &corpus, self.split.unwrap_or(Split::Test))?;

@@ -9,11 +9,12 @@ use tapir::{Model, SessionOptions};
 /// Which model to run, and how eagerly it revises.
 #[derive(clap::Args)]
 pub(crate) struct Choice {
-    /// The model directory; without it, the model that ships with the program
-    #[arg(long, value_name = "DIR")]
+    /// A model that ships (snips, pos) or the directory of one [default: snips]
+    #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
-    /// Which of the models that ship with the program [default: snips]
-    #[arg(long, conflicts_with = "model", value_parser = PossibleValuesParser::new(Model::embedded_tasks()))]
+    // What --model was called for models that ship; a task is a corpus now.
+    #[arg(long, hide = true, conflicts_with = "model",
+        value_parser = PossibleValuesParser::new(Model::embedded_names()))]
     task: Option<String>,
     /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's own]
     #[arg(long, value_parser = crate::eval::threshold)]
@@ -23,8 +24,8 @@ pub(crate) struct Choice {
 impl Choice {
     pub(crate) fn open(&self) -> Result<Model> {
         Ok(match (&self.model, &self.task) {
-            (Some(dir), _) => Model::open(dir)?,
-            (None, Some(task)) => Model::embedded_for(task)?,
+            (Some(model), _) => Model::find(model)?,
+            (None, Some(name)) => Model::embedded_named(name)?,
             (None, None) => Model::embedded()?,
         })
     }

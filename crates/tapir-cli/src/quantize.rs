@@ -13,7 +13,7 @@ use tapir::Parts;
 /// Example: tapir quantize runs/snips runs/snips-int8
 #[derive(clap::Args)]
 pub(crate) struct Quantize {
-    /// The model directory to read
+    /// The model to read: one that ships (snips, pos) or the directory of one
     model: PathBuf,
     /// The model directory to write
     out: PathBuf,
@@ -34,7 +34,7 @@ enum Precision {
 
 impl Quantize {
     pub(crate) fn run(self) -> Result<()> {
-        let parts = Parts::open(&self.model)?;
+        let parts = Parts::find(&self.model)?;
         let precision = match self.precision {
             Precision::F32 => tapir::Precision::F32,
             Precision::F16 => tapir::Precision::F16,

@@ -29,9 +29,9 @@ pub(crate) struct Serve {
     /// Where to listen [default: 127.0.0.1:8642]
     #[arg(long, value_name = "ADDRESS:PORT", env = "TAPIR_LISTEN")]
     listen: Option<SocketAddr>,
-    /// Models to serve, DIR or NAME=DIR, the first by default; `embedded:TASK` ships with the program [default: all that
-    /// ship]
-    #[arg(long, value_name = "[NAME=]DIR", env = "TAPIR_MODELS", value_delimiter = ',')]
+    /// Models to serve, the first by default: the directory of one or the name of one that ships, each with a name of
+    /// its own in front if it is to be called otherwise [default: all that ship]
+    #[arg(long, value_name = "[NAME=]MODEL", env = "TAPIR_MODELS", value_delimiter = ',')]
     model: Vec<String>,
     /// Model workers [default: one per core]
     #[arg(long, value_name = "N", env = "TAPIR_WORKERS")]
@@ -166,8 +166,8 @@ fn named(given: &str) -> Result<(String, String)> {
     if let Some((name, source)) = given.split_once('=') {
         return Ok((name.to_owned(), source.to_owned()));
     }
-    if let Some(task) = given.strip_prefix("embedded:") {
-        return Ok((task.to_owned(), given.to_owned()));
+    if let Some(name) = given.strip_prefix("embedded:") {
+        return Ok((name.to_owned(), given.to_owned()));
     }
     let path = std::path::absolute(given).with_context(|| given.to_owned())?;
     let parts = path.components().rev().filter_map(|part| part.as_os_str().to_str());

@@ -19,7 +19,7 @@ use crate::measure::{Output, Part, colour, results, width};
   tapir trace runs/snips snips --sentence 12 --svg figure.svg
   tapir trace runs/snips snips --pick 3 -o results/snips-traces.json")]
 pub(crate) struct Trace {
-    /// The model directory
+    /// A model that ships (snips, pos) or the directory of one
     model: PathBuf,
     /// A text, or with --sentence or --pick a task
     #[arg(value_name = "TEXT|TASK")]
@@ -112,7 +112,7 @@ impl Trace {
 
     /// A text of the user's own has no gold labels; any that the model knows will do in their place.
     fn text(&self) -> Result<(Model, Dataset)> {
-        let model = Model::open(&self.model)?;
+        let model = Model::find(&self.model)?;
         let words: Vec<&str> = self.what.split_whitespace().collect();
         if words.is_empty() {
             bail!("the text has no words");

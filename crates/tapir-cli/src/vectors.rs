@@ -51,9 +51,9 @@ pub(crate) struct Build {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true))]
 #[command(after_help = "Example:
-  tapir vectors prune assets/en_300d.tapirvec snips.tapirvec --task snips")]
+  tapir vectors prune en_300d.tapirvec snips.tapirvec --task snips")]
 pub(crate) struct Prune {
-    /// The table to shrink, in any format
+    /// The table to shrink, in any format; en_300d.tapirvec ships
     input: PathBuf,
     /// The file to write
     output: PathBuf,
@@ -77,7 +77,7 @@ pub(crate) struct Prune {
 /// Show what the table knows about words
 #[derive(Args)]
 pub(crate) struct Lookup {
-    /// A table made by `tapir vectors build`
+    /// A table made by `tapir vectors build`; en_300d.tapirvec ships
     vectors: PathBuf,
     /// The words to look up
     #[arg(required = true)]
@@ -153,7 +153,7 @@ fn write(table: &VectorTable, output: &std::path::Path, force: bool, json: bool)
 
 impl Lookup {
     fn run(self) -> Result<()> {
-        let vectors = WordVectors::open(&self.vectors)?;
+        let vectors = WordVectors::find(&self.vectors)?;
         let mut out = std::io::stdout().lock();
         for word in &self.words {
             let (row, vector) = (vectors.row(word), vectors.vector(word));

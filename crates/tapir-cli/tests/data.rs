@@ -7,8 +7,6 @@ use std::{fs, path::Path};
 use assert_cmd::Command;
 use insta::assert_snapshot;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-
 /// What the program prints to both streams, and whether it failed, with temporary folders called DIR.
 fn tapir(folder: &Path, arguments: &str) -> String {
     let output = Command::cargo_bin("tapir")
@@ -34,13 +32,13 @@ fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
 
 #[test]
 fn stats_of_snips_are_the_papers() {
-    assert_snapshot!(tapir(Path::new(ROOT), "data stats snips"));
+    assert_snapshot!(tapir(folder(&[]).path(), "data stats snips"));
 }
 
 #[test]
 fn stats_for_programs() {
     let json: serde_json::Value =
-        serde_json::from_str(&tapir(Path::new(ROOT), "data stats snips --json")).unwrap();
+        serde_json::from_str(&tapir(folder(&[]).path(), "data stats snips --json")).unwrap();
     assert_eq!(json["sentences"], serde_json::json!([13084, 700, 700]));
     assert_eq!(json["tokens_test"], 6354);
     assert_eq!(json["health"]["invalid_iob"], serde_json::json!([0, 0, 0]));
@@ -66,7 +64,7 @@ fn stats_of_a_users_own_task() {
 #[test]
 fn a_corpus_that_is_not_there() {
     let folder = folder(&[]);
-    assert_snapshot!(tapir(folder.path(), "data stats ner"));
+    assert_snapshot!(tapir(folder.path(), "data stats conll-ner"));
     assert_snapshot!("unknown_task", tapir(folder.path(), "data stats nre"));
     assert_snapshot!("unknown_format", tapir(folder.path(), "data convert a b --to conll"));
 }
@@ -113,5 +111,5 @@ fn bad_lines_stop_or_are_counted() {
 
 #[test]
 fn help_teaches() {
-    assert_snapshot!(tapir(Path::new(ROOT), "data convert --help"));
+    assert_snapshot!(tapir(folder(&[]).path(), "data convert --help"));
 }

@@ -9,7 +9,7 @@ fn tapir() -> Command {
 }
 
 fn state(name: &str) -> String {
-    format!("{}/../tapir/tests/parity/{name}.safetensors", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/tests/parity/{name}.safetensors", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

@@ -221,15 +221,18 @@ fn files_that_are_no_text_and_models_that_are_none() {
 }
 
 #[test]
-fn the_model_that_ships_is_chosen_by_its_task() {
+fn a_model_that_ships_is_chosen_by_its_name() {
     let run = |more: &[&str]| {
         let mut program = Command::cargo_bin("tapir").unwrap();
         output(program.args(["tag", "play some jazz by miles davis", "--format", "spans"]).args(more))
     };
     assert_eq!(run(&[]), "genre\tjazz\nartist\tmiles davis\n\n");
-    assert_eq!(run(&["--task", "snips"]), run(&[]));
+    assert_eq!(run(&["--model", "snips"]), run(&[]));
+    // What the flag was called before.
+    assert_eq!(run(&["--task", "pos"]), run(&["--model", "pos"]));
     let mut program = Command::cargo_bin("tapir").unwrap();
-    program.args(["tag", "play", "--task", "chess"]).assert().failure().stderr(contains("snips"));
+    let program = program.args(["tag", "play", "--model", "chess"]);
+    program.assert().failure().stderr(contains("no such directory").and(contains("snips, pos")));
     let mut program = Command::cargo_bin("tapir").unwrap();
     let program = program.args(["tag", "play", "--task", "snips", "--model", "runs/x"]);
     program.assert().failure().stderr(contains("cannot be used with"));

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // in the helpers of tests, too
 
+mod support;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -140,6 +142,41 @@ fn a_checkpoint_of_another_preset_is_refused_and_a_broken_one_is_named() {
         .assert()
         .failure()
         .stderr(predicate::str::contains("generator.checkpoint: not a whole checkpoint"));
+}
+
+/// README's "Train on your own data": nothing but the program and two files in the folder. The
+/// preset's word vectors and, without a task of one's own, the corpus are in the program.
+#[test]
+fn a_preset_that_ships_trains_in_any_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    support::shop(folder.path());
+    let tiny = [
+        "generator.hidden=8",
+        "generator.feed_forward=8",
+        "generator.heads=2",
+        "reviser.layers=1",
+        "reviser.hidden=8",
+        "reviser.feed_forward=8",
+        "reviser.heads=2",
+        "processor.hidden=8",
+        "processor.projection=8",
+        "controller.hidden=8",
+        "generator.training.epochs=1",
+        "reviser_training.epochs=1",
+        "first_pass_training.epochs=1",
+    ];
+    let tapir = |arguments: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
+        command.current_dir(folder.path()).args(arguments.split(' '));
+        command
+    };
+    let mut train = tapir("train small/snips --set task=shop.toml --out runs/shop");
+    train.args(tiny.iter().flat_map(|setting| ["--set", setting])).assert().success();
+    tapir("eval runs/shop/model shop.toml --reference").assert().success();
+    tapir("tag --model runs/shop/model apples").assert().success();
+    // The corpus comes before any time is spent, so a wrong setting behind it shows that it is there.
+    let mut snips = tapir("train small/snips --set words.vectors=none.tapirvec");
+    snips.assert().failure().stderr(predicate::str::contains("none.tapirvec: no such file"));
 }
 
 /// Rows of `metrics.jsonl` as stage and epoch.

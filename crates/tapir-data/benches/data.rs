@@ -17,11 +17,10 @@ use std::{
 use tapir::WordVectors;
 use tapir_data::{Format, Options, Random, Sentence, Task, read};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const SIZE: usize = 32 << 20;
 
 fn main() {
-    let corpus = Task::open("snips").unwrap().load(Some(&Path::new(ROOT).join("data"))).unwrap();
+    let corpus = Task::open("snips").unwrap().load(None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for format in [Format::Columns, Format::Conllu] {
         let path = folder.path().join(format.name());
@@ -37,7 +36,7 @@ fn main() {
             fs::remove_file(&path).unwrap();
         }
     }
-    vectors(&corpus.test);
+    vectors(folder.path(), &corpus.test);
 }
 
 /// Writes the sentences again and again, with as much in a line as real files have.
@@ -118,8 +117,9 @@ fn peak() -> f64 {
     line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).map_or(f64::NAN, |kb| kb / 1e3)
 }
 
-fn vectors(sentences: &[Sentence]) {
-    let path = Path::new(ROOT).join("assets/en_300d.tapirvec");
+fn vectors(folder: &Path, sentences: &[Sentence]) {
+    let path = folder.join(tapir_models::VECTORS.name);
+    fs::write(&path, tapir_models::VECTORS.bytes).unwrap();
     let opened: Vec<Duration> = (0..20).map(|_| time(|| WordVectors::open(&path).unwrap())).collect();
     println!("open vectors  {:.1?} first, {:.1?} best", opened[0], opened.iter().min().unwrap());
 

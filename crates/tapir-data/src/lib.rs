@@ -25,3 +25,8 @@ pub use stats::{Duplicates, Health, Stats};
 pub use tapir::Scheme;
 pub use task::{Cut, Files, Paths, Score, Task};
 pub use vectors::{VectorFormat, VectorOptions, VectorTable};
+
+/// The examples of the README run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,18 +8,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tapir::{Scheme, Tokenizer};
 
-use crate::{Columns, Conllu, Corpus, Error, Format, Options, Random, Result, Sentence, Split, read};
-
-/// The seven tasks of the paper, as they ship in `tasks/`.
-const SHIPPED: [(&str, &str); 7] = [
-    ("snips", include_str!("../../../tasks/snips.toml")),
-    ("arw", include_str!("../../../tasks/arw.toml")),
-    ("movie", include_str!("../../../tasks/movie.toml")),
-    ("ner", include_str!("../../../tasks/ner.toml")),
-    ("chunk", include_str!("../../../tasks/chunk.toml")),
-    ("pos", include_str!("../../../tasks/pos.toml")),
-    ("ewt", include_str!("../../../tasks/ewt.toml")),
-];
+#[cfg(feature = "corpus")]
+use crate::format::read_seq_in_out;
+use crate::{Columns, Conllu, Corpus, Error, Format, Options, Random, Reader, Result, Sentence, Split, read};
 
 /// A corpus and what to do with it.
 ///
@@ -37,7 +28,8 @@ pub struct Task {
     /// What the task is, in a few words.
     #[serde(default)]
     pub title: String,
-    /// The folder of the corpus, relative to the task file; `data/<name>` of the working directory when absent.
+    /// The folder of the corpus, relative to the task file; `data/<name>` of the working directory when absent,
+    /// or the corpus that ships where the program was built with it.
     pub data: Option<PathBuf>,
     /// Other names that the folder may have under `data`.
     #[serde(default)]
@@ -96,6 +88,12 @@ impl Files {
     fn find(&self, folder: &Path) -> Option<PathBuf> {
         self.names().iter().map(|name| folder.join(name)).find(|path| path.exists())
     }
+
+    /// The names, for a person.
+    fn list(&self) -> String {
+        let names: Vec<_> = self.names().iter().map(|name| name.display().to_string()).collect();
+        names.join(" or ")
+    }
 }
 
 /// How much of training becomes validation, for a corpus that comes without.
@@ -135,20 +133,31 @@ pub struct Paths {
     pub test: PathBuf,
 }
 
+/// The splits of a corpus, opened.
+struct Readers {
+    train: Reader,
+    valid: Option<Reader>,
+    test: Reader,
+}
+
 impl Task {
-    /// The names of the tasks that ship.
+    /// The names of the tasks that ship, in the paper's order.
+    ///
+    /// ```
+    /// assert!(tapir_data::Task::shipped().any(|name| name == "conll-pos"));
+    /// ```
     pub fn shipped() -> impl Iterator<Item = &'static str> {
-        SHIPPED.iter().map(|(name, _)| *name)
+        tapir_models::tasks().iter().map(|(name, _)| *name)
     }
 
     /// A task that ships, by name, or a user's own, by the path of its file.
     pub fn open(name: &str) -> Result<Self> {
-        if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
+        if let Some(text) = tapir_models::task(name) {
             return Self::parse(&Path::new("tasks").join(name).with_extension("toml"), text);
         }
         let path = Path::new(name);
         if !path.exists() && path.extension().is_none() {
-            let names = SHIPPED.map(|(name, _)| name).join(", ");
+            let names = Self::shipped().collect::<Vec<_>>().join(", ");
             return Err(Error::Setting(format!(
                 "unknown task `{name}`; expected {names} or the path of a task file"
             )));
@@ -178,32 +187,80 @@ impl Task {
 
     /// Finds the corpus: in `data`, in a folder of it that is called like the task, or where the task file says.
     pub fn find(&self, data: Option<&Path>) -> Result<Paths> {
-        let root = data.or(self.data.as_deref()).unwrap_or(Path::new("data"));
-        let names = std::iter::once(&self.name).chain(&self.folders);
-        let candidates: Vec<PathBuf> =
-            std::iter::once(root.to_owned()).chain(names.map(|name| root.join(name))).collect();
-        let folder = candidates.iter().find(|folder| self.train.find(folder).is_some()).ok_or_else(|| {
-            let names: Vec<_> = self.train.names().iter().map(|name| name.display().to_string()).collect();
-            let reason = format!(
-                "no corpus for the task {name}; expected {files} here or in a folder {folders}. tasks/{name}.toml says \
-                 where to get it; --data DIR points at another folder",
-                name = self.name,
-                files = names.join(" or "),
-                folders = [std::slice::from_ref(&self.name), &self.folders].concat().join(" or "),
-            );
-            Error::file(root, reason)
-        })?;
+        let folder = self.folder(data).ok_or_else(|| self.missing(data))?;
         let find = |files: &Files| {
-            files.find(folder).ok_or_else(|| {
-                let names: Vec<_> = files.names().iter().map(|name| name.display().to_string()).collect();
-                Error::file(folder, format!("lacks {}", names.join(" or ")))
-            })
+            files.find(&folder).ok_or_else(|| Error::file(&folder, format!("lacks {}", files.list())))
         };
         Ok(Paths {
             train: find(&self.train)?,
             valid: self.valid.as_ref().map(find).transpose()?,
             test: find(&self.test)?,
         })
+    }
+
+    /// Where to look for the corpus.
+    fn root<'a>(&'a self, data: Option<&'a Path>) -> &'a Path {
+        data.or(self.data.as_deref()).unwrap_or(Path::new("data"))
+    }
+
+    /// The first folder that has a training split.
+    fn folder(&self, data: Option<&Path>) -> Option<PathBuf> {
+        let root = self.root(data);
+        let named = std::iter::once(&self.name).chain(&self.folders).map(|name| root.join(name));
+        let mut folders = std::iter::once(root.to_owned()).chain(named);
+        folders.find(|folder| self.train.find(folder).is_some())
+    }
+
+    /// There is no corpus: says where one is expected and, for a task that ships, had.
+    fn missing(&self, data: Option<&Path>) -> Error {
+        let mut reason = format!(
+            "no corpus for the task {name}; expected {files} here or in a folder {folders}; --data DIR points at \
+             another folder",
+            name = self.name,
+            files = self.train.list(),
+            folders = [std::slice::from_ref(&self.name), &self.folders].concat().join(" or "),
+        );
+        // A task file that ships begins with that.
+        let text = tapir_models::task(&self.name).unwrap_or_default();
+        for line in text.lines().map_while(|line| line.strip_prefix('#')) {
+            reason.extend(["\n ", line]);
+        }
+        Error::file(self.root(data), reason)
+    }
+
+    /// Opens the splits: on disk or, if there is no corpus and the task's own ships, in the program.
+    fn readers(&self, data: Option<&Path>) -> Result<Readers> {
+        #[cfg(feature = "corpus")]
+        if data.is_none()
+            && self.data.is_none()
+            && self.folder(None).is_none()
+            && let Some(corpus) = self.shipped_corpus()
+        {
+            let place = |split: Split| format!("the embedded data/{}/{}", self.name, split.name());
+            let read = |split, files: tapir_models::SplitFiles| {
+                read_seq_in_out(Path::new(&place(split)), files.words, files.labels)
+            };
+            return Ok(Readers {
+                train: read(Split::Train, corpus.train),
+                valid: Some(read(Split::Valid, corpus.valid)),
+                test: read(Split::Test, corpus.test),
+            });
+        }
+        let paths = self.find(data)?;
+        let read = |path: &Path| read(path, &self.options());
+        Ok(Readers {
+            train: read(&paths.train)?,
+            valid: paths.valid.as_deref().map(read).transpose()?,
+            test: read(&paths.test)?,
+        })
+    }
+
+    /// The corpus in the program, if this is its task and not somebody's own of the same name.
+    #[cfg(feature = "corpus")]
+    fn shipped_corpus(&self) -> Option<&'static tapir_models::CorpusFiles> {
+        let shipped = Self::open(&self.name).ok()?;
+        let files = |task: &Self| (task.train.clone(), task.valid.clone(), task.test.clone());
+        tapir_models::corpus(&self.name).filter(|_| files(&shipped) == files(self))
     }
 
     /// Reads the whole corpus; a bad sentence is an error.
@@ -213,11 +270,10 @@ impl Task {
 
     /// Reads the whole corpus; with `skip_bad`, leaves out bad sentences and returns how many they were.
     pub fn load_with(&self, data: Option<&Path>, skip_bad: bool) -> Result<(Corpus, u64)> {
-        let paths = self.find(data)?;
+        let readers = self.readers(data)?;
         let mut bad = 0;
         let mut corpus = Corpus::default();
-        let mut sentences = |path: &Path| -> Result<Vec<Sentence>> {
-            let reader = read(path, &self.options())?;
+        let mut sentences = |reader: Reader| -> Result<Vec<Sentence>> {
             let mut all: Vec<Sentence> = if skip_bad {
                 let mut reader = reader.skip_bad();
                 let all = reader.by_ref().collect::<Result<_>>()?;
@@ -231,9 +287,9 @@ impl Task {
             corpus.too_long += before - all.len();
             Ok(all)
         };
-        let train = sentences(&paths.train)?;
-        let valid = paths.valid.as_deref().map(&mut sentences).transpose()?;
-        let test = sentences(&paths.test)?;
+        let train = sentences(readers.train)?;
+        let valid = readers.valid.map(&mut sentences).transpose()?;
+        let test = sentences(readers.test)?;
         (corpus.train, corpus.valid) = match valid {
             Some(valid) => (train, valid),
             None => self.split.cut(train),

@@ -2,23 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test should stop at the first surprise")]
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use tapir::{Labels, Vocabulary, WordVectors};
 use tapir_data::{Scheme, Stats, Task, Text, examples};
 
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
-
 #[test]
 fn snips_counts_as_in_the_paper() {
     let task = Task::open("snips").unwrap();
-    // Both the folder itself and the one above it will do.
-    let corpus = task.load(Some(&root().join("data/snips"))).unwrap();
-    assert_eq!(corpus, task.load(Some(&root().join("data"))).unwrap());
-
-    let vectors = WordVectors::open(root().join("assets/en_300d.tapirvec")).unwrap();
+    let corpus = task.load(None).unwrap();
+    let vectors = WordVectors::embedded().unwrap();
     let stats = Stats::of(&corpus, Scheme::Iob, Some(&vectors));
     assert_eq!(stats.sentences, [13_084, 700, 700]);
     assert_eq!((stats.labels, stats.vocabulary), (72, 11_765));
@@ -36,4 +29,26 @@ fn snips_counts_as_in_the_paper() {
     let words: Vec<u32> = examples.into_iter().flat_map(|example| example.ids).collect();
     assert_eq!(words.len(), 6_354);
     assert!(words.iter().filter(|word| **word == Vocabulary::UNK).count() < 200);
+}
+
+#[test]
+fn a_folder_comes_before_the_corpus_in_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    for split in ["train", "valid", "test"] {
+        let split = folder.path().join("snips").join(split);
+        std::fs::create_dir_all(&split).unwrap();
+        std::fs::write(split.join("seq.in"), "play jazz\n").unwrap();
+        std::fs::write(split.join("seq.out"), "O B-genre\n").unwrap();
+    }
+    let task = Task::open("snips").unwrap();
+    // Both the folder itself and the one above it will do.
+    let corpus = task.load(Some(folder.path())).unwrap();
+    assert_eq!(corpus, task.load(Some(&folder.path().join("snips"))).unwrap());
+    assert_eq!((corpus.train.len(), corpus.test.len()), (1, 1));
+
+    // A folder that was asked for, or a task of one's own, is never replaced by it.
+    assert!(task.load(Some(&folder.path().join("elsewhere"))).is_err());
+    let mine = Task { train: tapir_data::Files::One("mine.txt".into()), ..task };
+    let error = mine.load(None).unwrap_err().to_string();
+    assert!(error.contains("expected mine.txt here or in a folder snips"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test should stop at the first surprise")]
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
@@ -156,9 +156,8 @@ fn pruning_changes_no_lookup_of_what_is_kept() {
 
 #[test]
 fn the_vectors_that_ship_are_whole() {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec"));
-    assert!(fs::metadata(path).unwrap().len() < 9_000_000);
-    let vectors = WordVectors::open(path).unwrap();
+    assert!(tapir_models::VECTORS.bytes.len() < 9_000_000);
+    let vectors = WordVectors::embedded().unwrap();
     assert_eq!((vectors.len(), vectors.rows(), vectors.dim()), (514_092, 20_000, 300));
     assert_eq!(vectors.words().count(), 514_092);
     assert!(vectors.words().all(|(word, row)| vectors.row(&word) == Some(row)));

@@ -63,3 +63,8 @@ pub use summary::{Percentiles, Summary};
 pub use sweep::{Sweep, sweep, thresholds};
 pub use table::Table;
 pub use trace::{Cell, Step, Trace};
+
+/// The examples of the README run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -123,7 +123,7 @@ pub(crate) const PAPER: [Paper; 7] = [
         ],
     },
     Paper {
-        task: "ner",
+        task: "conll-ner",
         title: "NER",
         reference: 78.25,
         transformer: [74.13, 76.85, 78.04],
@@ -149,7 +149,7 @@ pub(crate) const PAPER: [Paper; 7] = [
         ],
     },
     Paper {
-        task: "chunk",
+        task: "conll-chunk",
         title: "Chunk",
         reference: 88.35,
         transformer: [86.85, 87.48, 87.52],
@@ -175,7 +175,7 @@ pub(crate) const PAPER: [Paper; 7] = [
         ],
     },
     Paper {
-        task: "pos",
+        task: "conll-pos",
         title: "PoS",
         reference: 92.28,
         transformer: [91.32, 91.35, 91.49],
@@ -243,5 +243,10 @@ mod tests {
             assert!((100.0 * half[3] - paper.transformer[0]).abs() < 0.06, "{}", paper.task);
             assert_eq!(paper.sweep[10][..3], [0.0, 0.0, 1.0]);
         }
+    }
+
+    #[test]
+    fn the_tasks_are_those_that_ship_in_their_order() {
+        assert!(PAPER.iter().map(|paper| paper.task).eq(tapir_data::Task::shipped()));
     }
 }

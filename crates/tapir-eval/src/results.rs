@@ -144,7 +144,7 @@ impl Results {
         };
         let version: Version = serde_json::from_str(&text).map_err(parse)?;
         match version.version {
-            Some(RESULTS_VERSION) => serde_json::from_str(&text).map_err(parse),
+            Some(RESULTS_VERSION) => serde_json::from_str(&text).map(Self::with_todays_name).map_err(parse),
             Some(other) => Err(Error::results(
                 path,
                 format!(
@@ -154,6 +154,16 @@ impl Results {
             )),
             None => Err(Error::results(path, "no `version` field: is this a results file of tapir?")),
         }
+    }
+
+    /// The tasks of CoNLL-2003 were `ner`, `chunk` and `pos` before they were named for their corpus.
+    /// The preset tells them from a user's own, which it names by the path of a file.
+    fn with_todays_name(mut self) -> Self {
+        let preset = self.model.preset.as_ref().and_then(|preset| preset["task"].as_str());
+        if preset == Some(self.task.as_str()) && ["ner", "chunk", "pos"].contains(&self.task.as_str()) {
+            self.task.insert_str(0, "conll-");
+        }
+        self
     }
 
     /// Notes the scores in the configuration of the model in `folder`, under `scores`.
@@ -210,4 +220,28 @@ pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = Aside::create(path, true)?;
     file.write_all(bytes).map_err(|error| Error::results(path, error))?;
     Ok(file.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_was_renamed_is_read_by_todays_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |trained_on: &str| {
+            let json = serde_json::json!({
+                "version": 1, "task": "pos", "split": "test", "seconds": 1.0,
+                "model": {
+                    "name": "x", "delay": 0, "threshold": 0.5, "parameters": 1,
+                    "preset": { "task": trained_on },
+                },
+            });
+            let path = folder.path().join("results.json");
+            fs::write(&path, json.to_string()).unwrap();
+            Results::open(&path).unwrap().task
+        };
+        assert_eq!(read("pos"), "conll-pos");
+        assert_eq!(read("my/pos.toml"), "pos", "a user's own");
+    }
 }

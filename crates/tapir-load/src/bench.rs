@@ -21,7 +21,7 @@ pub struct Bench {
     pub program: PathBuf,
     /// Another program whose server is measured at the rate that is asked for, turn by turn.
     pub against: Option<PathBuf>,
-    /// The directory of the model, or `embedded:TASK`.
+    /// The directory of the model, or the name of one that ships.
     pub model: String,
     /// What the streams say.
     pub sentences: Arc<Vec<Vec<String>>>,
@@ -38,7 +38,7 @@ pub struct Bench {
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport {
-    /// The directory of the model, or `embedded:TASK`.
+    /// The directory of the model, or the name of one that ships.
     pub model: String,
     /// Threads that computed.
     pub workers: usize,

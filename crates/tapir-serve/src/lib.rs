@@ -38,3 +38,8 @@ pub use error::Error;
 pub use openapi::openapi;
 pub use server::Server;
 pub use settings::{Limits, Settings, Tls};
+
+/// The examples of the README run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

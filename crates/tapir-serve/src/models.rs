@@ -13,6 +13,7 @@ use crate::error::{Guarded, Refusal};
 use crate::state::State;
 use crate::{Error, Settings};
 
+/// In front of a name: the model that ships, even if a directory of that name holds another.
 const EMBEDDED: &str = "embedded:";
 
 /// A model and its name.
@@ -33,7 +34,7 @@ impl Models {
             settings.models.iter().map(|(name, source)| (name.clone(), source.clone())).collect();
         if sources.is_empty() {
             sources =
-                Model::embedded_tasks().map(|task| (task.to_owned(), format!("{EMBEDDED}{task}"))).collect();
+                Model::embedded_names().map(|name| (name.to_owned(), format!("{EMBEDDED}{name}"))).collect();
         }
         if let Some(default) = &settings.default_model {
             let Some(at) = sources.iter().position(|(name, _)| name == default) else {
@@ -76,8 +77,8 @@ impl Models {
 fn load(sources: &[(String, String)]) -> Result<Vec<Arc<Served>>, Error> {
     let open = |(name, source): &(String, String)| {
         let model = match source.strip_prefix(EMBEDDED) {
-            Some(task) => Model::embedded_for(task),
-            None => Model::open(source),
+            Some(name) => Model::embedded_named(name),
+            None => Model::find(source),
         };
         let model = model.map_err(|cause| Error::Model { name: name.clone(), cause })?;
         Ok(Arc::new(Served { name: name.clone(), model }))

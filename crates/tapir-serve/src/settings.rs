@@ -28,8 +28,8 @@ const MOST_WORKERS: usize = 1024;
 pub struct Settings {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Model directories by the name that requests use; `embedded:TASK` is a model that ships with the program. None for
-    /// all that ship.
+    /// Models by the name that requests use: the directory of one, or the name of one that ships. None for all
+    /// that ship.
     pub models: BTreeMap<String, String>,
     /// The model of requests that name none; without it, the first.
     pub default_model: Option<String>,

@@ -54,7 +54,7 @@ fn main() {
 /// What `benches/peers/train_step.py` prints, a line a step; nothing without PyTorch.
 fn torch() -> String {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/train_step.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/train_step.py");
     let output = std::process::Command::new(python).arg(script).output();
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
 }

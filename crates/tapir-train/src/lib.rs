@@ -21,7 +21,6 @@ mod metrics;
 mod ops;
 mod policy;
 mod preset;
-mod presets;
 mod processor;
 mod reviser;
 mod schedule;
@@ -44,3 +43,8 @@ pub use stage::{Progress, Report, Stage, StageName};
 pub use train::{Event, Run, RunOptions, TestScores, train};
 pub use tune::{Trial, TuneEvent, TuneOptions, tune};
 pub use weights::{Leaves, Table, Weights};
+
+/// The examples of the README run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use tapir::{Config, ControllerConfig, FORMAT_VERSION, ProcessorConfig, ReviserConfig, ReviserKind};
 use tapir_data::Task;
 
-use crate::presets::SHIPPED;
 use crate::{Error, Result, Schedule};
 
 /// Everything that decides a training run, besides the corpus itself.
@@ -127,14 +126,11 @@ pub struct Optimisation {
 impl Preset {
     /// A preset that ships (`small/snips`), or the path of a file, with `key=value` settings on top.
     pub fn open(name: &str, settings: &[String]) -> Result<Self> {
-        let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name.trim_end_matches(".toml"));
-        let (place, text) = match shipped {
-            Some((_, text)) if !Path::new(name).is_file() => {
-                (format!("presets/{name}.toml"), (*text).to_owned())
-            }
+        let (place, text) = match tapir_models::preset(name.trim_end_matches(".toml")) {
+            Some(text) if !Path::new(name).is_file() => (format!("presets/{name}.toml"), text.to_owned()),
             _ if !Path::new(name).exists() && Path::new(name).extension().is_none() => {
-                let names: Vec<_> =
-                    SHIPPED.iter().map(|(name, _)| *name).filter(|name| !name.contains("-d")).collect();
+                let names = tapir_models::presets().iter().map(|(name, _)| *name);
+                let names: Vec<_> = names.filter(|name| !name.contains("-d")).collect();
                 let reason =
                     format!("no such preset; expected the path of a file, or one of {}", names.join(", "));
                 return Err(Error::invalid(name, reason));
@@ -322,8 +318,7 @@ mod tests {
 
     #[test]
     fn every_shipped_preset_is_valid() {
-        assert!(SHIPPED.len() >= 49);
-        for (name, _) in SHIPPED {
+        for (name, _) in tapir_models::presets() {
             let preset = Preset::open(name, &[]).unwrap_or_else(|error| panic!("{error}"));
             assert!(name.contains(&preset.task), "{name} trains {}", preset.task);
         }

@@ -364,16 +364,15 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a Text>) -> Vec<&'a str> {
     texts.map(Text::as_str).filter(|text| seen.insert(*text)).collect()
 }
 
-/// A file of vectors: where it says, or in `assets`.
+/// A file of vectors, or those in the program.
 fn find_vectors(name: &str) -> Result<WordVectors> {
-    let path = Path::new(name);
-    let shipped = Path::new("assets").join(name);
-    let path = if !path.exists() && shipped.exists() { &shipped } else { path };
-    if !path.exists() {
-        let reason = "no such file, nor one in assets/; --set words.vectors=PATH points at another";
+    let shipped = tapir_models::VECTORS.name;
+    if !Path::new(name).exists() && name != shipped {
+        let reason =
+            format!("no such file; {shipped} is in the program, --set words.vectors=PATH names another");
         return Err(Error::invalid(name, reason));
     }
-    Ok(WordVectors::open(path)?)
+    Ok(WordVectors::find(name)?)
 }
 
 fn file_name(path: &str) -> &str {

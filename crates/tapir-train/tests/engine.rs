@@ -73,8 +73,7 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
 }
 
 fn vectors() -> Arc<WordVectors> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/en_300d.tapirvec");
-    Arc::new(WordVectors::open(file).unwrap())
+    Arc::new(WordVectors::embedded().unwrap())
 }
 
 #[test]
@@ -125,7 +124,7 @@ struct Sentence {
 
 #[test]
 fn every_component_agrees_with_the_authors_recordings() {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tapir/tests/parity");
+    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity");
     let mut cases = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in the helpers of tests, too
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tapir_train::{Preset, RunOptions, train};
 
@@ -10,7 +10,7 @@ const PRESET: &str = r#"
 task = "snips"
 [words]
 open = true
-vectors = "VECTORS"
+vectors = "en_300d.tapirvec"
 min_count = 2
 [generator]
 hidden = 64
@@ -51,19 +51,16 @@ schedule.warm_up = 1
 
 /// The first sentences of two intents of each split, as a corpus of its own.
 fn part_of_snips(folder: &Path) {
-    let snips = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/snips");
-    for (split, count) in [("train", 1000), ("valid", 60), ("test", 100)] {
-        let lines = |file: &str| -> Vec<String> {
-            let text = std::fs::read_to_string(snips.join(split).join(file)).unwrap();
-            text.lines().map(str::to_owned).collect()
-        };
-        let intents = lines("label");
-        let chosen = |i: &usize| ["GetWeather", "RateBook"].contains(&intents[*i].trim());
-        let chosen: Vec<usize> = (0..intents.len()).filter(chosen).take(count).collect();
+    let snips = tapir_models::corpus("snips").unwrap();
+    for (split, files, count) in
+        [("train", snips.train, 1000), ("valid", snips.valid, 60), ("test", snips.test, 100)]
+    {
+        let chosen = |intent: &str| ["GetWeather", "RateBook"].contains(&intent.trim());
         std::fs::create_dir_all(folder.join(split)).unwrap();
-        for file in ["seq.in", "seq.out", "label"] {
-            let lines = lines(file);
-            let text: String = chosen.iter().flat_map(|i| [lines[*i].as_str(), "\n"]).collect();
+        for (file, text) in [("seq.in", files.words), ("seq.out", files.labels), ("label", files.intents)] {
+            let lines = text.lines().zip(files.intents.lines());
+            let lines = lines.filter(|(_, intent)| chosen(intent)).take(count);
+            let text: String = lines.flat_map(|(line, _)| [line, "\n"]).collect();
             std::fs::write(folder.join(split).join(file), text).unwrap();
         }
     }
@@ -74,9 +71,7 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     part_of_snips(&data);
-    let vectors: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/en_300d.tapirvec");
-    let text = PRESET.replace("VECTORS", &vectors.display().to_string());
-    let preset = Preset::parse(&text, "test", &[]).unwrap();
+    let preset = Preset::parse(PRESET, "test", &[]).unwrap();
     let options = RunOptions { data: Some(data), ..RunOptions::new(folder.path().join("run")) };
     let run = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     let test = run.test.unwrap();
@@ -92,7 +87,7 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     assert_eq!(again.test.unwrap().tapir, test.tapir);
     assert!(tapir::Model::open(again.model.unwrap()).is_ok());
     // Another preset does not write over this one's work.
-    let other = Preset::parse(&text, "test", &["seed=1".to_owned()]).unwrap();
+    let other = Preset::parse(PRESET, "test", &["seed=1".to_owned()]).unwrap();
     assert!(
         train(&other, &options, &mut |_| std::ops::ControlFlow::Continue(()))
             .unwrap_err()

@@ -1,52 +1,14 @@
-//! The models that ship with the program, by the name of their task: int8, with an open vocabulary.
+//! The models and word vectors that ship in the program, by their names: int8, with an open
+//! vocabulary. Their files belong to the crate `tapir-models`.
 
 use std::sync::Arc;
 
+use tapir_models::{ModelFiles, VECTORS};
+
 use crate::{Config, Error, Labels, Model, Parts, Result, Vocabulary, WordVectors};
 
-/// The files of one model directory.
-struct Embedded {
-    task: &'static str,
-    config: &'static str,
-    labels: &'static str,
-    words: &'static str,
-    weights: &'static [u8],
-}
-
-/// The model in `models/TASK`.
-macro_rules! embedded {
-    ($task:literal) => {
-        Embedded {
-            task: $task,
-            config: include_str!(concat!("../../../models/", $task, "/config.json")),
-            labels: include_str!(concat!("../../../models/", $task, "/labels.txt")),
-            words: include_str!(concat!("../../../models/", $task, "/vocab.txt")),
-            weights: include_bytes!(concat!("../../../models/", $task, "/model.safetensors")),
-        }
-    };
-}
-
-/// Every model that ships.
-static MODELS: &[Embedded] = &[embedded!("snips"), embedded!("pos")];
-/// The word vectors that they share.
-static VECTORS: &[u8] = include_bytes!("../../../assets/en_300d.tapirvec");
-
-impl Embedded {
-    fn load(&self) -> Result<Model> {
-        let name = |file: &str| format!("the embedded models/{}/{file}", self.task);
-        let config = Config::from_json(self.config, &name("config.json"))?;
-        let mut vocabulary = Vocabulary::from_text(self.words, &name("vocab.txt"))?;
-        if config.vectors.is_some() {
-            let vectors = WordVectors::from_bytes(VECTORS, "the embedded word vectors")?;
-            vocabulary = vocabulary.with_vectors(Arc::new(vectors));
-        }
-        let labels = Labels::from_text(self.labels, &name("labels.txt"))?;
-        Parts { config, labels, vocabulary, weights: self.weights.into() }.load()
-    }
-}
-
 impl Model {
-    /// The model that is part of the program: slot filling for voice assistants, trained on SNIPS (`models/snips`).
+    /// The model that is there without being asked for: slots of voice assistants (`snips`).
     ///
     /// ```
     /// let model = tapir::Model::embedded()?;
@@ -59,26 +21,70 @@ impl Model {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn embedded() -> Result<Self> {
-        Self::embedded_for("snips")
+        Self::embedded_named(tapir_models::models()[0].name)
     }
 
-    /// The embedded model of a task; an unknown task is an error that names those there are.
+    /// The embedded model of that name; an unknown name is an error that says which there are.
     ///
     /// ```
-    /// assert!(tapir::Model::embedded_for("snips").is_ok());
-    /// assert!(tapir::Model::embedded_for("chess").unwrap_err().to_string().contains("snips"));
+    /// assert!(tapir::Model::embedded_named("pos").is_ok());
+    /// let error = tapir::Model::embedded_named("chess").unwrap_err();
+    /// assert!(error.to_string().contains("snips, pos"));
     /// ```
-    pub fn embedded_for(task: &str) -> Result<Self> {
-        let model = MODELS.iter().find(|model| model.task == task).ok_or_else(|| {
-            let tasks: Vec<_> = Self::embedded_tasks().collect();
-            let reason = format!("no model for this task is in the program; there are: {}", tasks.join(", "));
-            Error::invalid(format!("task `{task}`"), reason)
-        })?;
-        model.load()
+    pub fn embedded_named(name: &str) -> Result<Self> {
+        Parts::embedded_named(name)?.load()
     }
 
-    /// The tasks that have a model in the program.
-    pub fn embedded_tasks() -> impl Iterator<Item = &'static str> {
-        MODELS.iter().map(|model| model.task)
+    /// The names of the models in the program, the default first.
+    ///
+    /// ```
+    /// assert_eq!(tapir::Model::embedded_names().collect::<Vec<_>>(), ["snips", "pos"]);
+    /// ```
+    pub fn embedded_names() -> impl Iterator<Item = &'static str> {
+        tapir_models::models().iter().map(|model| model.name)
+    }
+}
+
+impl Parts {
+    /// The files of an embedded model.
+    ///
+    /// ```
+    /// assert_eq!(tapir::Parts::embedded_named("pos")?.labels.len(), 17);
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn embedded_named(name: &str) -> Result<Self> {
+        let model = tapir_models::model(name).ok_or_else(|| {
+            let names = Model::embedded_names().collect::<Vec<_>>().join(", ");
+            let reason = format!("no model of this name is in the program; there are: {names}");
+            Error::invalid(format!("model `{name}`"), reason)
+        })?;
+        let place = |file: &str| format!("the embedded models/{name}/{file}");
+        let ModelFiles { config, labels, vocabulary, weights, .. } = *model;
+        let config = Config::from_json(config, &place("config.json"))?;
+        let mut vocabulary = Vocabulary::from_text(vocabulary, &place("vocab.txt"))?;
+        if config.vectors.is_some() {
+            vocabulary = vocabulary.with_vectors(Arc::new(WordVectors::embedded()?));
+        }
+        let labels = Labels::from_text(labels, &place("labels.txt"))?;
+        Ok(Self { config, labels, vocabulary, weights: weights.into() })
+    }
+}
+
+impl WordVectors {
+    /// The English word vectors in the program: 514,092 words.
+    ///
+    /// ```
+    /// let vectors = tapir::WordVectors::embedded()?;
+    /// assert!(vectors.row("jazz").is_some());
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn embedded() -> Result<Self> {
+        Self::from_bytes(VECTORS.bytes, "the embedded word vectors")
+    }
+
+    /// Is this the name of the vectors in the program, with no folder in front?
+    #[cfg(feature = "store")]
+    pub(crate) fn is_embedded(name: &std::path::Path) -> bool {
+        name == std::path::Path::new(VECTORS.name)
     }
 }

@@ -28,6 +28,8 @@ mod edit;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod error;
+#[cfg(feature = "store")]
+mod find;
 mod history;
 mod import;
 pub mod kernels;
@@ -66,3 +68,8 @@ pub use tensors::{Precision, TensorWriter};
 pub use tokenizer::Tokenizer;
 pub use vectors::WordVectors;
 pub use vocabulary::Vocabulary;
+
+/// The examples of the README run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

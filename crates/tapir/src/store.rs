@@ -149,8 +149,16 @@ struct Files {
     config: Config,
     labels: Plain,
     vocabulary: Plain,
-    vectors: Option<Plain>,
+    vectors: Option<Vectors>,
     weights: Plain,
+}
+
+/// Where a model's word vectors are.
+enum Vectors {
+    File(Plain),
+    /// The model has no file of them, and names those that ship in the program.
+    #[cfg(feature = "embedded")]
+    Embedded,
 }
 
 impl Files {
@@ -160,7 +168,7 @@ impl Files {
         let vocabulary = Plain::open(&dir.join(VOCABULARY))?;
         let weights = Plain::open(&dir.join(WEIGHTS))?;
         let config = config.config()?;
-        let vectors = config.vectors.as_ref().map(|name| Plain::open(&vectors(dir, name)?)).transpose()?;
+        let vectors = config.vectors.as_ref().map(|name| Vectors::open(dir, name)).transpose()?;
         Ok(Self { config, labels, vocabulary, vectors, weights })
     }
 
@@ -171,8 +179,7 @@ impl Files {
         let (words, file) = vocabulary.text()?;
         let mut vocabulary = Vocabulary::from_text(&words, &file)?;
         if let Some(vectors) = vectors {
-            let file = vectors.path.display().to_string();
-            vocabulary = vocabulary.with_vectors(Arc::new(WordVectors::from_bytes(vectors.bytes()?, &file)?));
+            vocabulary = vocabulary.with_vectors(Arc::new(vectors.read()?));
         }
         Ok(Parts { config, labels, vocabulary, weights: weights.bytes()? })
     }
@@ -420,12 +427,31 @@ fn plain<'a>(dir: &Path, name: &'a str) -> Result<&'a str> {
     Ok(name)
 }
 
-/// Word vectors are in the model's directory, or in the one around it where several models share them.
-fn vectors(dir: &Path, name: &str) -> Result<PathBuf> {
-    let name = plain(dir, name)?;
-    let own = dir.join(name);
-    let shared = dir.join("..").join(name);
-    Ok(if !own.exists() && shared.exists() { shared } else { own })
+impl Vectors {
+    /// Word vectors are in the model's directory, or in the one around it where several models
+    /// share them, or in the program.
+    fn open(dir: &Path, name: &str) -> Result<Self> {
+        let name = plain(dir, name)?;
+        let own = dir.join(name);
+        let shared = dir.join("..").join(name);
+        let found = [&own, &shared].into_iter().find(|path| path.exists());
+        #[cfg(feature = "embedded")]
+        if found.is_none() && WordVectors::is_embedded(Path::new(name)) {
+            return Ok(Self::Embedded);
+        }
+        Ok(Self::File(Plain::open(found.unwrap_or(&own))?))
+    }
+
+    fn read(self) -> Result<WordVectors> {
+        match self {
+            Self::File(file) => {
+                let name = file.path.display().to_string();
+                WordVectors::from_bytes(file.bytes()?, &name)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded => WordVectors::embedded(),
+        }
+    }
 }
 
 /// What the names of directories beside `dir` begin with that are not models of their own.

@@ -59,12 +59,14 @@ impl WordVectors {
     /// Reads a file.
     ///
     /// ```
-    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec");
-    /// let vectors = tapir::WordVectors::open(path)?;
+    /// # let path = std::env::temp_dir().join(format!("tapir-doc-{}.tapirvec", std::process::id()));
+    /// # std::fs::write(&path, tapir_models::VECTORS.bytes).expect("room for a file");
+    /// let vectors = tapir::WordVectors::open(&path)?;
     /// let row = vectors.row("Play").expect("a word with a vector");
     /// let mut vector = vec![0.0; vectors.dim()];
     /// vectors.read(row, &mut vector);
     /// assert_eq!(vector.len(), 300);
+    /// # std::fs::remove_file(&path).ok();
     /// # Ok::<(), tapir::Error>(())
     /// ```
     #[cfg(feature = "store")]

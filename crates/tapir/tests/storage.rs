@@ -152,11 +152,10 @@ fn a_model_in_use_does_not_need_its_files() {
         println!("labels {}", labels(&model, &WORDS));
         return;
     }
-    let asset = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/en_300d.tapirvec");
     let mut parts = tapir::doctest::parts();
     parts.config.embedding_dim = 300;
     parts.config.vectors = Some("words.tapirvec".to_owned());
-    let vectors = WordVectors::open(asset).unwrap();
+    let vectors = WordVectors::embedded().unwrap();
     let vocabulary = parts.vocabulary.with_vectors(vectors.into());
     let parts = Parts::random(parts.config, parts.labels, vocabulary, 3).unwrap();
     let expected = labels(&parts.clone().load().unwrap(), &WORDS);

@@ -1,7 +1,7 @@
-//! What the tests of `tag` and `stream` share.
+//! What tests share.
 #![allow(dead_code)] // each test takes what it needs
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use assert_cmd::Command;
@@ -31,6 +31,19 @@ pub(crate) fn spawn(command: &str, arguments: &[&str]) -> (tempfile::TempDir, Ch
         .spawn()
         .unwrap();
     (dir, child)
+}
+
+/// README's data of one's own: a task file, and a corpus small enough for seconds.
+pub(crate) fn shop(folder: &Path) {
+    let task = "name = \"shop\"\ndata = \"shop\"\ntrain = \"train.tsv\"\ntest = \"test.tsv\"\n\
+                scheme = \"iob\"\nscore = \"f1\"\n[split]\nvalid = 0.1\nseed = 1\n";
+    std::fs::write(folder.join("shop.toml"), task).unwrap();
+    std::fs::create_dir_all(folder.join("shop")).unwrap();
+    for (file, count) in [("train.tsv", 20), ("test.tsv", 4)] {
+        let sentences = "two\tB-amount\npounds\tI-amount\nof\tO\napples\tB-goods\n\n\
+                         some\tO\nbread\tB-goods\n\n";
+        std::fs::write(folder.join("shop").join(file), sentences.repeat(count)).unwrap();
+    }
 }
 
 pub(crate) fn output(program: &mut Command) -> String {

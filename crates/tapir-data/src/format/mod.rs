@@ -170,6 +170,13 @@ pub fn read(path: &Path, options: &Options) -> Result<Reader> {
     Ok(Reader { path: path.into(), format, sentences, state: State::Empty })
 }
 
+/// The same for the two files of a [`Format::SeqInOut`] that are in the program; `name` is what errors call them.
+#[cfg(feature = "corpus")]
+pub(crate) fn read_seq_in_out(name: &Path, words: &'static str, labels: &'static str) -> Reader {
+    let sentences = Box::new(seq_in_out::from_text(name, words, labels));
+    Reader { path: name.into(), format: Format::SeqInOut, sentences, state: State::Empty }
+}
+
 impl Reader {
     /// The format being read.
     pub fn format(&self) -> Format {

@@ -34,6 +34,17 @@ pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>>
     Ok(Pairs { words: Lines::open(&folder.join("seq.in"))?, labels: Lines::open(&folder.join("seq.out"))? })
 }
 
+/// The content of the two files.
+#[cfg(feature = "corpus")]
+pub(super) fn from_text(
+    folder: &Path,
+    words: &'static str,
+    labels: &'static str,
+) -> impl Iterator<Item = Result<Sentence>> + use<> {
+    let lines = |file: &str, text: &'static str| Lines::new(&folder.join(file), text.as_bytes());
+    Pairs { words: lines("seq.in", words), labels: lines("seq.out", labels) }
+}
+
 impl Iterator for Pairs {
     type Item = Result<Sentence>;
 

@@ -96,7 +96,8 @@ pub struct VectorOptions {
 }
 
 impl VectorTable {
-    /// Reads word vectors in any of the formats, and says how many bad lines it left out.
+    /// Reads word vectors in any of the formats, or those in the program by their name, and says how many bad
+    /// lines it left out.
     ///
     /// ```
     /// use tapir_data::{VectorOptions, VectorTable};
@@ -107,6 +108,12 @@ impl VectorTable {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read(path: &Path, options: &VectorOptions) -> Result<(Self, u64)> {
+        // Those that ship have a name but no file.
+        if !path.exists()
+            && let Ok(vectors) = WordVectors::find(path)
+        {
+            return Ok((Self::from_vectors(&vectors), 0));
+        }
         let format = match options.format {
             Some(format) => format,
             None => VectorFormat::detect(path)?,

@@ -69,7 +69,7 @@ struct WellBehaved {
 impl Soak {
     /// Runs for its time, and tells of every minute when it is over.
     pub fn run(&self, tell: impl FnMut(&Minute)) -> Result<SoakReport, Error> {
-        let model = Model::embedded_for("snips")?;
+        let model = Model::embedded_named("snips")?;
         let script = Arc::new(Script::with_labels(&model, &self.sentences)?);
         let probe = Probe::new(&model)?;
         drop(model);

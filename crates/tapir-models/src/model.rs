@@ -1,0 +1,53 @@
+//! The trained models, named for what they label.
+
+/// The files of one model directory.
+#[derive(Clone, Copy)]
+pub struct ModelFiles {
+    /// What the model is called.
+    pub name: &'static str,
+    /// `config.json`
+    pub config: &'static str,
+    /// `labels.txt`
+    pub labels: &'static str,
+    /// `vocab.txt`
+    pub vocabulary: &'static str,
+    /// `model.safetensors`
+    pub weights: &'static [u8],
+}
+
+/// The files of these folders of `models`.
+macro_rules! models {
+    ($($name:literal)*) => {
+        &[$(ModelFiles {
+            name: $name,
+            config: include_str!(concat!("../models/", $name, "/config.json")),
+            labels: include_str!(concat!("../models/", $name, "/labels.txt")),
+            vocabulary: include_str!(concat!("../models/", $name, "/vocab.txt")),
+            weights: include_bytes!(concat!("../models/", $name, "/model.safetensors")),
+        }),*]
+    };
+}
+
+static MODELS: &[ModelFiles] = models!["snips" "pos"];
+
+/// Every model, the default first. All share the word vectors [`VECTORS`](crate::VECTORS).
+///
+/// ```
+/// let names: Vec<_> = tapir_models::models().iter().map(|model| model.name).collect();
+/// assert_eq!(names, ["snips", "pos"]);
+/// ```
+pub fn models() -> &'static [ModelFiles] {
+    MODELS
+}
+
+/// The model of that name.
+///
+/// ```
+/// let model = tapir_models::model("pos").expect("it ships");
+/// assert!(model.config.contains(tapir_models::VECTORS.name));
+/// assert_eq!(model.labels.lines().count(), 17);
+/// assert!(tapir_models::model("chess").is_none());
+/// ```
+pub fn model(name: &str) -> Option<&'static ModelFiles> {
+    MODELS.iter().find(|model| model.name == name)
+}
