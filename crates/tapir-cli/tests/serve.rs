@@ -46,7 +46,7 @@ impl Serving {
 fn request(address: SocketAddr, head: &str, body: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(socket, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n")
+    write!(socket, "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n")
         .unwrap();
     write!(socket, "content-type: application/json\r\n\r\n{body}").unwrap();
     let mut answer = String::new();
@@ -147,7 +147,7 @@ fn it_comes_back_after_a_kill() {
     let mut serving = Serving::start(&["--listen", "127.0.0.1:0"], &[]);
     for _ in 0..3 {
         let mut open = TcpStream::connect(serving.0.address).unwrap();
-        open.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{").unwrap();
+        open.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n\r\n{").unwrap();
         assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
         serving.signal("-KILL");
         let address = serving.0.address;

@@ -114,9 +114,9 @@ fn bad_lines_are_answered_and_change_nothing() {
 fn long_sessions_lose_no_label() {
     for length in [1, 100, 464, 465, 1_000] {
         let words: Vec<String> = (0..length).map(|i| format!("w{}", i % 17)).collect();
-        let mut input: String = words.iter().map(|word| format!("{{\"push\": \"{word}\"}}\n")).collect();
-        input += "{\"finish\": true}\n";
-        let answers = answers(input);
+        let pushes = words.iter().map(|word| format!("{{\"push\": \"{word}\"}}"));
+        let messages: Vec<String> = pushes.chain(["{\"finish\": true}".to_owned()]).collect();
+        let answers = answers(messages.join("\n"));
         let mut labels = Vec::new();
         for answer in &answers {
             answer.update.as_ref().unwrap().apply(&mut labels);

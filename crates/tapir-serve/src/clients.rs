@@ -24,7 +24,7 @@ const BYTES_PER_MESSAGE: usize = 1 << 10;
 pub(crate) struct Clients {
     limits: Limits,
     proxies: Vec<IpAddr>,
-    clients: Mutex<HashMap<IpAddr, Arc<Client>>>,
+    known: Mutex<HashMap<IpAddr, Arc<Client>>>,
     connections: Arc<AtomicUsize>,
     sessions: Arc<AtomicUsize>,
     ids: AtomicU64,
@@ -77,7 +77,7 @@ impl Clients {
         Self {
             limits,
             proxies,
-            clients: Mutex::default(),
+            known: Mutex::default(),
             connections: Arc::default(),
             sessions: Arc::default(),
             ids: AtomicU64::new(0),
@@ -120,13 +120,13 @@ impl Clients {
 
     /// Forgets clients that have gone. One that comes back at once may ask a little faster for once.
     pub(crate) fn forget(&self) {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|_, client| Arc::strong_count(client) > 1);
         clients.shrink_to_fit();
     }
 
     fn client(&self, address: IpAddr) -> Arc<Client> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || {
             let rate = |per_second| {
                 RateLimiter::direct(Quota::per_second(NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN)))
@@ -254,7 +254,7 @@ mod tests {
         assert!(connect("127.0.0.1").is_ok());
         drop((b, c));
         clients.forget();
-        assert!(clients.clients.lock().unwrap().is_empty());
+        assert!(clients.known.lock().unwrap().is_empty());
         assert_eq!(clients.connections.load(Ordering::Relaxed), 0);
     }
 }

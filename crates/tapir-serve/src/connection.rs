@@ -36,7 +36,7 @@ pub(crate) async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, app:
             () = state.stopping.cancelled() => return,
         };
         match accepted {
-            Ok((socket, address)) => admit(socket, address, &tls, &app, &state),
+            Ok((socket, address)) => admit(socket, address, tls.as_ref(), &app, &state),
             Err(error) if is_of_client(&error) => {}
             Err(error) => {
                 // Out of files, most likely: others must go before anybody can come.
@@ -57,13 +57,13 @@ fn is_of_client(error: &io::Error) -> bool {
 fn admit(
     socket: TcpStream,
     address: SocketAddr,
-    tls: &Option<TlsAcceptor>,
+    tls: Option<&TlsAcceptor>,
     app: &Router,
     state: &Arc<State>,
 ) {
     match state.clients.connect(address.ip()) {
         Ok((peer, permit)) => {
-            state.spawn(serve(socket, tls.clone(), app.clone(), state.clone(), peer, permit));
+            state.spawn(serve(socket, tls.cloned(), app.clone(), state.clone(), peer, permit));
         }
         Err(refusal) => {
             state.metrics.refused.inc();

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::faults::Faults;
 
+/// What tokio's semaphores and timers can count to, and more than anybody needs.
+const MOST: usize = 1 << 30;
 /// More model workers than this help no machine.
 const MOST_WORKERS: usize = 1024;
 
@@ -218,8 +220,6 @@ impl Settings {
         if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return refuse(format!("`{key}` is 0, which would serve nobody; expected at least 1"));
         }
-        // What tokio's semaphores and timers can count to, and more than anybody needs.
-        const MOST: usize = 1 << 30;
         if let Some((key, count)) = counts.iter().find(|(_, count)| *count > MOST) {
             return refuse(format!("`{key}` is {count}; expected at most {MOST}"));
         }

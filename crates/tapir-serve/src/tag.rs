@@ -127,7 +127,8 @@ pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
 struct Texts {
     served: Arc<Served>,
     threshold: Option<f32>,
-    texts: Vec<Vec<String>>,
+    /// The words of each text.
+    words: Vec<Vec<String>>,
 }
 
 impl Texts {
@@ -166,13 +167,13 @@ impl Texts {
                 "{all} words are more than {limit}; send fewer, or lines of NDJSON"
             )));
         }
-        Ok(Self { served, threshold, texts })
+        Ok(Self { served, threshold, words: texts })
     }
 
     /// Labels all texts, some of them at the same time.
     async fn label(self, state: &State, peer: &Peer) -> Result<TagResponse, Refusal> {
-        let Self { served, threshold, texts } = self;
-        let labelled = texts.into_iter().map(|words| label(state, peer, &served, threshold, words));
+        let Self { served, threshold, words } = self;
+        let labelled = words.into_iter().map(|words| label(state, peer, &served, threshold, words));
         let results = stream::iter(labelled).buffered(AT_ONCE).try_collect().await?;
         Ok(TagResponse { model: served.name.clone(), results })
     }

@@ -467,17 +467,17 @@ impl Worker {
 
     /// After a computation: more of it, or the answer and what was asked for next.
     fn go_on(&mut self, id: u64, work: Option<Work>) {
-        match work {
-            Some(work) => self.wait_for(id, work),
-            None => {
-                self.answer(id, None);
-                self.next(id);
-            }
+        if let Some(work) = work {
+            self.wait_for(id, work);
+        } else {
+            self.answer(id, None);
+            self.next(id);
         }
     }
 
     /// Computes a batch and gives the streams that were computed. After a panic, which leaves them as
     /// they were, each is computed alone, and only what panics again is given up.
+    #[allow(clippy::vec_box, reason = "they go back to the map as they are")]
     fn compute(
         &mut self,
         mut batch: Vec<Box<Stream>>,
@@ -518,6 +518,7 @@ impl Worker {
 }
 
 /// Streams that are computed together.
+#[allow(clippy::vec_box, reason = "they go back to the map as they are")]
 struct Batch {
     work: Work,
     streams: Vec<Box<Stream>>,

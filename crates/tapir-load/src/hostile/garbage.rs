@@ -21,11 +21,11 @@ const NO_REQUESTS: [&[u8]; 8] = [
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x0f\0\0\0\0\0",
     b"GET / HTTP/1.1\r\n\xff\xfe: \0\r\n\r\n",
     // Lengths that are lies: too short, too long, two of them, negative, and with chunks.
-    b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n{\"text\": \"play some jazz\"}",
-    b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ncontent-length: 9\r\n\r\n{\"a",
-    b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n{}",
-    b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n{}",
-    b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n\
+    b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n{\"text\": \"play some jazz\"}",
+    b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\ncontent-length: 9\r\n\r\n{\"a",
+    b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n{}",
+    b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999999999999\r\n\r\n{}",
+    b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n\
       fffffffffffffffff\r\n{}",
 ];
 
