@@ -191,12 +191,15 @@ mod tests {
     }
 
     /// Small letters cost little.
-    fn cost(item: &char) -> Option<Time> {
-        Some(if item.is_lowercase() { 6 } else { 128 })
+    fn cost(item: char) -> Time {
+        if item.is_lowercase() { 6 } else { 128 }
     }
 
     fn served(queue: &mut FairQueue<char>, count: usize) -> String {
-        (0..count).filter_map(|_| queue.pop(Revision, cost)).map(|(item, _)| item).collect()
+        (0..count)
+            .filter_map(|_| queue.pop(Revision, |item| Some(cost(*item))))
+            .map(|(item, _)| item)
+            .collect()
     }
 
     /// Two connections that always want a long revision, and urgently.
@@ -257,7 +260,7 @@ mod tests {
         let mut queue = FairQueue::default();
         queue.push(flow(1, 1), Revision, false, 'X');
         assert_eq!(queue.pop(Revision, |_| None), None);
-        assert!(queue.pop(Word, cost).is_none() && !queue.is_empty());
+        assert!(queue.pop(Word, |item| Some(cost(*item))).is_none() && !queue.is_empty());
         assert_eq!(served(&mut queue, 2), "X");
         assert!(queue.is_empty() && !queue.is_due(Word, Revision));
     }
@@ -276,7 +279,7 @@ mod tests {
         let mut queue = FairQueue::default();
         for i in 0..10_000 {
             queue.push(flow(i, i), Word, false, 'w');
-            assert!(queue.pop(Word, cost).is_some());
+            assert!(queue.pop(Word, |item| Some(cost(*item))).is_some());
         }
         assert!(queue.is_empty() && queue.clients.accounts.len() < 200);
     }

@@ -94,9 +94,15 @@ impl Browser {
         self.command("POST", &format!("element/{element}/value"), json!({ "text": text })).await;
     }
 
+    /// Clicks where a person could. Looking and clicking are one step for the page: what it draws
+    /// between them could move the element away from under the pointer.
     async fn click(&self, selector: &str) {
-        let element = self.element(selector).await;
-        self.command("POST", &format!("element/{element}/click"), json!({})).await;
+        let click = format!(
+            "(e => {{ e.scrollIntoView({{block: 'center'}}); const at = e.getBoundingClientRect(); \
+             const top = document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2); \
+             if (!e.contains(top)) return false; e.click(); return true; }})(document.querySelector({selector:?}))"
+        );
+        until("it can be clicked", || async { self.value(&click).await == true }).await;
     }
 
     /// Words and labels that are shown.

@@ -211,7 +211,7 @@ mod tests {
         let parts = tapir::doctest::parts();
         let mut config = parts.config.clone();
         let weights = Weights::new(&config, parts.labels.len(), &parts.vocabulary, None, 1, &device);
-        (config.processor, config.controller) = (None, None);
+        (config.processor, config.controller, config.reviser) = (None, None, None);
         let example = Example { ids: vec![4, 5], labels: vec![Some(0), Some(1)], actions: Vec::new() };
         let noise = Noise { dropout: 0.0, unknown: 0.0, untuned: 0.0, smoothing: 0.0, place: [1, 0, 0] };
         let shards = Shards::new(2, &device).unwrap();
