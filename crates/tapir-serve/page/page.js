@@ -252,9 +252,12 @@ function next() {
   return undefined;
 }
 
-/** Makes the server forget what was sent; `sync` then sends it anew. */
+/** Makes the server forget what was sent; `sync` then sends it anew, with the threshold that is shown. */
 function restart() {
-  if (stream?.open) stream.send({ reset: true });
+  if (stream?.open) {
+    stream.send({ threshold: Number(ui.threshold.value) });
+    stream.send({ reset: true });
+  }
   sent = { words: [], finished: false };
 }
 
