@@ -353,15 +353,27 @@ impl History {
         }
     }
 
-    /// Forgets what neither a revision nor undo can reach any more.
+    /// Forgets the words and labels that neither a revision nor undo can reach any more, once their
+    /// labels were told.
     pub(crate) fn forget(&mut self) {
         let old = self.rows.excess(self.window.saturating_add(self.undo)).unwrap_or(0);
-        let memory = self.undo.saturating_add(self.entries + 1);
         self.forgotten = digest(self.forgotten, self.identities.all()[..old].iter().copied());
         for tape in tapes!(self, mut) {
-            match tape.reach() {
-                Reach::Window => tape.forget(old),
-                Reach::Memory => tape.trim(memory),
+            if tape.reach() == Reach::Window {
+                tape.forget(old);
+            }
+        }
+        self.forget_states();
+    }
+
+    /// Forgets the states and overwritten logits that undo cannot reach any more. They are large, and
+    /// of no use to whoever is told of the labels, so that this is done at every step of a long
+    /// hypothesis.
+    pub(crate) fn forget_states(&mut self) {
+        let memory = self.undo.saturating_add(self.entries + 1);
+        for tape in tapes!(self, mut) {
+            if tape.reach() == Reach::Memory {
+                tape.trim(memory);
             }
         }
         while let Some(revision) = self.revisions.pop_front_if(|revision| revision.step <= self.floor) {

@@ -526,6 +526,8 @@ impl Session {
 
     /// Before a batch.
     pub(crate) fn set_mark(&mut self) {
+        // Here, and not after a step: a mark must not outlive what it refers to.
+        self.history.forget_states();
         self.mark = (self.history.mark(), self.progress);
     }
 

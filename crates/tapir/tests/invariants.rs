@@ -5,6 +5,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{Operation, WORDS, operations, parts, word};
+use tapir::batch::{self, Work};
 use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOptions};
 
 /// Everything that can be seen of a session from word `first` on, floats as bits.
@@ -408,4 +409,27 @@ fn updates_survive_json() {
     let finish = session.finish().unwrap();
     let json = serde_json::to_string(&finish).unwrap();
     assert_eq!(serde_json::from_str::<tapir::Finish>(&json).unwrap(), finish);
+}
+
+/// A whole text given at once takes memory for its words and labels, not for every state and every
+/// revision on the way: one client's long texts would fill a server.
+#[test]
+fn a_long_hypothesis_takes_little_memory() {
+    let model = tapir::doctest::parts().load().unwrap();
+    let bytes = |words: usize| {
+        let options = SessionOptions::new().threshold(0.0).window(64);
+        let mut session = model.session_with(options).unwrap();
+        session.begin_update((0..words).map(|word| format!("w{word}"))).unwrap();
+        while let Some(work) = session.work() {
+            match work {
+                Work::Word => batch::read(&mut [&mut session]).unwrap(),
+                Work::Revision => batch::revise(&mut [&mut session]).unwrap(),
+            }
+        }
+        session.bytes()
+    };
+    let (short, long) = (bytes(500), bytes(4_000));
+    // Identity, row, logits, step and label of a word; twice, for the room that vectors leave.
+    let word = 2 * (16 + 4 + 4 * model.labels().len() + 16 + 2 + 2 + 24);
+    assert!(long - short < 3_500 * word, "{} bytes per word", (long - short) / 3_500);
 }
