@@ -3,16 +3,12 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use support::{Client, connect_from, get, metric, settings, start, to_the_end, until};
-use tapir_serve::Tls;
+use support::{Client, connect_from, get, metric, settings, start, to_the_end, until, with_tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::ServerName;
 
 /// No bytes, one byte (of `POST`, or of the preface of HTTP/2), half a head: none is waited for.
 #[tokio::test(flavor = "multi_thread")]
@@ -84,19 +80,10 @@ async fn a_next_request_must_come_in_time() {
 /// A handshake that is begun, or finished and followed by nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_does_not_wait_either() {
-    let folder = tempfile::tempdir().unwrap();
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
-    let (certificate, key) = (folder.path().join("tls.pem"), folder.path().join("tls.key"));
-    std::fs::write(&certificate, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     let mut settings = settings();
-    settings.tls = Some(Tls { certificate, key });
     settings.limits.head_seconds = 1;
+    let (_folder, connector) = with_tls(&mut settings);
     let server = start(settings).await;
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    let connector = TlsConnector::from(Arc::new(config));
 
     let mut begun = TcpStream::connect(server.address()).await.unwrap();
     begun.write_all(b"\x16\x03\x01").await.unwrap();

@@ -3,16 +3,13 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use support::{Client, SENTENCES, get, http, metric, settings, start, until};
+use support::{Client, SENTENCES, get, http, metric, settings, start, until, with_tls};
 use tapir_serve::{Server, Tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::ServerName;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_start_says_why() {
@@ -118,19 +115,9 @@ async fn models_are_read_anew_without_dropping_streams() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_is_spoken_with_a_given_certificate() {
-    let folder = tempfile::tempdir().unwrap();
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
-    let (certificate, key) = (folder.path().join("tls.pem"), folder.path().join("tls.key"));
-    std::fs::write(&certificate, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     let mut settings = settings();
-    settings.tls = Some(Tls { certificate, key });
+    let (_folder, connector) = with_tls(&mut settings);
     let server = start(settings).await;
-
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    let connector = TlsConnector::from(Arc::new(config));
     let socket = TcpStream::connect(server.address()).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let mut tls = connector.connect(name.clone(), socket).await.unwrap();

@@ -2,14 +2,18 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
 use tapir::protocol::Response;
-use tapir_serve::{Server, Settings};
+use tapir_serve::{Server, Settings, Tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
@@ -34,6 +38,22 @@ pub fn settings() -> Settings {
 
 pub async fn start(settings: Settings) -> Server {
     Server::start(settings).await.unwrap()
+}
+
+/// Has a server speak TLS with a certificate of its own, which clients of the connector trust. The
+/// folder holds the files.
+pub fn with_tls(settings: &mut Settings) -> (tempfile::TempDir, TlsConnector) {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let (certificate, key) = (folder.path().join("tls.pem"), folder.path().join("tls.key"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    settings.tls = Some(Tls { certificate, key });
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    (folder, TlsConnector::from(Arc::new(config)))
 }
 
 /// A stream.
