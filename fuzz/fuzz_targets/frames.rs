@@ -1,5 +1,5 @@
-//! Any bytes as WebSocket frames, read with the server's limits, their messages answered: never a panic, and never more
-//! memory than the limit.
+//! Any bytes as WebSocket frames, read with the server's limits, their messages answered: never a
+//! panic, and never more memory than the limit.
 #![no_main]
 
 use std::io::{Cursor, Read, Write};

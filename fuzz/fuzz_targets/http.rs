@@ -1,5 +1,5 @@
-//! Any bytes as a request, or as the body of one: never a panic, always an answer, and as many labels
-//! as words.
+//! Any bytes as a request, or as the body of one: never a panic, always an answer, and as many
+//! labels as words.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

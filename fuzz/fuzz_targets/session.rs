@@ -1,4 +1,5 @@
-//! Any sequence of operations: never a panic, and always the labels of a fresh session on the same words.
+//! Any sequence of operations: never a panic, and always the labels of a fresh session on the same
+//! words.
 #![no_main]
 
 use std::sync::OnceLock;

@@ -2,7 +2,7 @@
 //! needs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -20,7 +20,7 @@ const FOLDER: &str = "\"CARGO_MANIFEST_DIR\")";
 /// No path in the source of a crate leaves the crate, and each says what it is.
 pub(crate) fn check() -> Result<()> {
     println!("\n$ check that every crate stands alone");
-    let crates = root().join("crates");
+    let crates = crate::root().join("crates");
     let mut outside = Vec::new();
     for entry in fs::read_dir(&crates).with_context(|| crates.display().to_string())? {
         let folder = entry?.path();
@@ -29,7 +29,7 @@ pub(crate) fn check() -> Result<()> {
             let is_there = manifest.lines().any(|line| line.starts_with(key));
             ensure!(is_there, "{}/Cargo.toml: lacks {key}", folder.display());
         }
-        for file in files(&folder)? {
+        for file in crate::files(&folder)? {
             if fs::symlink_metadata(&file)?.is_symlink() {
                 outside.push(format!("{}: is a symbolic link", file.display()));
             } else if file.extension().is_some_and(|extension| extension == "rs") {
@@ -46,13 +46,13 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Packages every crate, as for crates.io, and weighs the packages. They are not built: all files of
-/// a crate are in them but its tests and benchmarks, and the tests have built those.
+/// Packages every crate, as for crates.io, and weighs the packages. They are not built: all files
+/// of a crate are in them but its tests and benchmarks, and the tests have built those.
 pub(crate) fn package() -> Result<()> {
     let arguments = "package --workspace --exclude xtask --no-verify --allow-dirty --quiet";
     crate::cargo(&arguments.split(' ').collect::<Vec<_>>())?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let folder = target.unwrap_or_else(|| root().join("target")).join("package");
+    let folder = target.unwrap_or_else(|| crate::root().join("target")).join("package");
     for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "crate") {
@@ -64,24 +64,6 @@ pub(crate) fn package() -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// All files under a folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            found.extend(files(&entry.path())?);
-        } else {
-            found.push(entry.path());
-        }
-    }
-    Ok(found)
 }
 
 /// The paths in a source that leave the crate, with their lines, in a file so many folders below

@@ -1,4 +1,5 @@
-//! The HTTP interface, tried by schemathesis: requests made from its own description, right ones and wrong ones.
+//! The HTTP interface, tried by schemathesis: requests made from its own description, right ones
+//! and wrong ones.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -58,7 +59,9 @@ impl Serving {
         let tokens = std::env::temp_dir().join(format!("tapir-xtask-{}", std::process::id()));
         std::fs::write(&tokens, TOKEN).with_context(|| tokens.display().to_string())?;
         let mut command = Command::new(&program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--requests", "1000000"]).env("TAPIR_LOG", "warn");
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--requests", "1000000"])
+            .env("TAPIR_LOG", "warn");
         command.arg("--token-file").arg(&tokens).arg("--admin-token-file").arg(&tokens);
         let mut child = command
             .stdout(Stdio::piped())

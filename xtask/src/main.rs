@@ -2,7 +2,10 @@
 
 mod alone;
 mod http;
+mod results;
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -17,11 +20,13 @@ fn main() -> Result<()> {
 fn test() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     alone::check()?;
+    results::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     // The quick build: the program without training.
     cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
     install_browser();
-    // Tests and the examples of the documentation in one call: apart, the second would build burn anew.
+    // Tests and the examples of the documentation in one call: apart, the second would build burn
+    // anew.
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
@@ -29,16 +34,18 @@ fn test() -> Result<()> {
     http::test()
 }
 
-/// The page of the server is tested in Chromium, where that can be had: CI's machines are Debian, and we are root there.
-/// A developer's own machine is left alone.
+/// The page of the server is tested in Chromium, where that can be had: CI's machines are Debian,
+/// and we are root there. A developer's own machine is left alone.
 fn install_browser() {
     if runs("chromedriver") || std::env::var_os("CI").is_none() {
         return;
     }
     println!("\n$ apt-get install chromium chromium-driver");
     let apt = |arguments: &[&str]| {
-        let status =
-            Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
+        let status = Command::new("apt-get")
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .status();
         status.is_ok_and(|status| status.success())
     };
     if !(apt(&["update", "-qq"]) && apt(&["install", "-qq", "-y", "chromium", "chromium-driver"])) {
@@ -48,11 +55,13 @@ fn install_browser() {
 
 /// Is there such a program?
 fn runs(program: &str) -> bool {
-    let version = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let version =
+        Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
-/// The crate that runs models must build where there is no file system, thread or SIMD of ours: in a browser, for one.
+/// The crate that runs models must build where there is no file system, thread or SIMD of ours: in
+/// a browser, for one.
 fn portable() -> Result<()> {
     let target = "wasm32-unknown-unknown";
     let added = Command::new("rustup").args(["target", "add", target]).output();
@@ -76,4 +85,23 @@ fn cargo(arguments: &[&str]) -> Result<()> {
         bail!("`cargo {}` failed: {status}", arguments.join(" "));
     }
     Ok(())
+}
+
+/// The checkout.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All files under a folder.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            found.extend(files(&entry.path())?);
+        } else {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
 }

@@ -1,7 +1,8 @@
 //! The program as a whole, on the SNIPS test sentences: `cargo bench -p tapir-cli --bench tag`.
 //!
-//! Words a second with one thread, with two, and with two programs of one thread side by side, which is all that the machine
-//! can give just now; the time from start to the first label and the peak of memory, against what was promised.
+//! Words a second with one thread, with two, and with two programs of one thread side by side,
+//! which is all that the machine can give just now; the time from start to the first label and the
+//! peak of memory, against what was promised.
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run should say where
 
 use std::io::Read;
@@ -22,7 +23,9 @@ fn main() {
     // Turn by turn, so that a busy moment of the machine meets all of them.
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..5 {
-        for ((programs, threads), times) in [(1, "1"), (1, "2"), (2, "1")].into_iter().zip(&mut times) {
+        for ((programs, threads), times) in
+            [(1, "1"), (1, "2"), (2, "1")].into_iter().zip(&mut times)
+        {
             times.push(whole_file(file, programs, threads));
         }
     }
@@ -43,7 +46,10 @@ fn main() {
     );
     match peak_memory() {
         Some(memory) => {
-            println!("peak memory   {memory:>8.1} MB, against {MEMORY:.0}: {}", verdict(memory <= MEMORY));
+            println!(
+                "peak memory   {memory:>8.1} MB, against {MEMORY:.0}: {}",
+                verdict(memory <= MEMORY)
+            );
         }
         None => println!("peak memory   is measured where there is /proc"),
     }
@@ -89,7 +95,8 @@ fn first_label() -> Duration {
     time
 }
 
-/// The most memory that the program held, in megabytes, after it has labelled the whole file and waits for more.
+/// The most memory that the program held, in megabytes, after it has labelled the whole file and
+/// waits for more.
 fn peak_memory() -> Option<f64> {
     let mut child = Command::new(PROGRAM)
         .args(["tag", "-", "--format", "json"])

@@ -7,7 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use tapir_train::{Event, RunOptions, StageName, train};
 
-/// Derive the actions that a policy learns: train the generator if need be, then write word, label and action
+/// Derive the actions that a policy learns: train the generator if need be, then write word, label
+/// and action
 ///
 /// They are in OUT/actions.tsv, a line a word. `tapir train` uses them from there.
 #[derive(Args)]

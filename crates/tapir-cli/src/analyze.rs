@@ -10,7 +10,8 @@ use tapir_eval::{Analysis, Record, Setting};
 use crate::eval::threshold;
 use crate::measure::{Output, Subject, heading, progress};
 
-/// Show what the policy does, whether it is right to, how far the two passes agree, and where the time goes
+/// Show what the policy does, whether it is right to, how far the two passes agree, and where the
+/// time goes
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir analyze runs/snips snips

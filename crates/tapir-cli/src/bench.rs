@@ -14,10 +14,12 @@ use crate::measure::{Output, Part, Subject, heading, progress};
 /// So many sentences give steady ratios in a minute or so.
 const SENTENCES: usize = 200;
 
-/// Time reference, TAPIR and first pass in turns: sentences and words a second, latency per word, int8 beside f32
+/// Time reference, TAPIR and first pass in turns: sentences and words a second, latency per word,
+/// int8 beside f32
 ///
-/// One sentence at a time, every prefix, on one core. The reference is the reviser at every word, without padding. The systems
-/// take turns in each repetition, and ratios are taken within one. Takes the first 200 sentences unless --limit says otherwise.
+/// One sentence at a time, every prefix, on one core. The reference is the reviser at every word,
+/// without padding. The systems take turns in each repetition, and ratios are taken within one.
+/// Takes the first 200 sentences unless --limit says otherwise.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir bench runs/snips snips
@@ -33,7 +35,8 @@ pub(crate) struct Bench {
     /// A model that ships (snips, pos) or the directory of one
     #[arg(required = true)]
     model: Option<PathBuf>,
-    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of a task file
+    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of
+    /// a task file
     #[arg(required = true)]
     task: Option<String>,
     #[command(flatten)]
@@ -61,7 +64,8 @@ impl Bench {
         if let Some(Other::Serve(serve)) = self.other {
             return serve.run();
         }
-        // clap asks for both, unless there is a subcommand: an optional group of arguments it cannot flatten.
+        // clap asks for both, unless there is a subcommand: an optional group of arguments it
+        // cannot flatten.
         let (model, task) = self.model.zip(self.task).context("expected a model and a task")?;
         let mut subject = Subject { model, task, part: self.part };
         subject.part.limit.get_or_insert(SENTENCES);
@@ -79,7 +83,8 @@ impl Bench {
         results.bench = Some(bench);
         self.output.finish(&mut results, since, |results| {
             let how = format!("{repetitions} repetitions, threshold {:.2}\n", setting.threshold);
-            let table = results.bench.as_ref().map_or(String::new(), |bench| bench.table().to_text());
+            let table =
+                results.bench.as_ref().map_or(String::new(), |bench| bench.table().to_text());
             vec![heading(results, dataset.examples.len(), dataset.words()) + &how, table]
         })
     }

@@ -1,16 +1,16 @@
 //! `tapir bench serve`: how many streams the server holds, and what it holds out against.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tapir_data::Aside;
-use tapir_load::{Bench, BenchReport, Measured, Minute, Percentiles, Soak, SoakReport};
+use tapir_eval::{Provenance, write_atomically};
+use tapir_load::{BenchReport, LoadBench, Measured, Minute, Percentiles, Soak, SoakReport};
 
-use crate::measure::{commit, print};
+use crate::measure::{print, provenance};
 
 /// What streams say without --text.
 const SENTENCES: &str = "play some jazz by miles davis
@@ -79,7 +79,7 @@ pub(crate) struct BenchServe {
 /// What is written.
 #[derive(Serialize)]
 struct Written<'a, T> {
-    commit: Option<String>,
+    provenance: Provenance,
     #[serde(flatten)]
     report: &'a T,
 }
@@ -98,7 +98,7 @@ impl BenchServe {
 
     fn bench(&self) -> Result<()> {
         let model = self.model.as_ref().map(|dir| dir.display().to_string());
-        let bench = Bench {
+        let bench = LoadBench {
             program: this_program()?,
             against: self.against.clone(),
             model: model.unwrap_or_else(|| "embedded:snips".into()),
@@ -108,8 +108,10 @@ impl BenchServe {
             seconds: self.seconds,
             only: self.only,
         };
-        let report = bench.run(|name, measured| self.tell(&row(name, measured)))?;
-        self.finish(&report, || self.verdict(&report))
+        let since = Instant::now();
+        let provenance = provenance();
+        let report = bench.run(|name, measured| self.print_progress(&row(name, measured)))?;
+        self.finish(provenance, since, &report, || self.verdict(&report))
     }
 
     fn soak(&self) -> Result<()> {
@@ -119,9 +121,11 @@ impl BenchServe {
             streams: self.streams.unwrap_or(200),
             sentences: self.sentences()?,
         };
-        self.tell(MINUTES);
-        let report = soak.run(|minute| self.tell(&minute_row(minute)))?;
-        self.finish(&report, || soak_verdict(&report))?;
+        self.print_progress(MINUTES);
+        let since = Instant::now();
+        let provenance = provenance();
+        let report = soak.run(|minute| self.print_progress(&minute_row(minute)))?;
+        self.finish(provenance, since, &report, || soak_verdict(&report))?;
         let missed = report.bounds.iter().filter(|bound| !bound.passed).count();
         if missed > 0 {
             bail!("{missed} of {} bounds were missed", report.bounds.len());
@@ -130,7 +134,7 @@ impl BenchServe {
     }
 
     /// A line while it goes on.
-    fn tell(&self, line: &str) {
+    fn print_progress(&self, line: &str) {
         if !self.json {
             // That nobody reads it is no reason to stop: there may be a file to write.
             let _ = print(&format!("{line}\n"));
@@ -138,13 +142,18 @@ impl BenchServe {
     }
 
     /// Writes the file, and prints JSON if that was asked for; otherwise text.
-    fn finish<T: Serialize>(&self, report: &T, text: impl FnOnce() -> String) -> Result<()> {
-        let written = Written { commit: commit(), report };
+    fn finish<T: Serialize>(
+        &self,
+        mut provenance: Provenance,
+        since: Instant,
+        report: &T,
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
+        provenance.ended(since);
+        let written = Written { provenance, report };
         let json = serde_json::to_string_pretty(&written)? + "\n";
         if let Some(path) = &self.output {
-            let mut file = Aside::create(path, true)?;
-            file.write_all(json.as_bytes())?;
-            file.commit()?;
+            write_atomically(path, json.as_bytes())?;
         }
         print(&if self.json { json } else { text() })
     }
@@ -175,7 +184,9 @@ impl BenchServe {
 
     fn sentences(&self) -> Result<Arc<Vec<Vec<String>>>> {
         let text = match &self.text {
-            Some(path) => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
+            Some(path) => {
+                std::fs::read_to_string(path).with_context(|| path.display().to_string())?
+            }
             None => SENTENCES.to_owned(),
         };
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -20,7 +20,8 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self, mut program: clap::Command) -> Result<()> {
-        // Made in memory first: `generate` panics where writing fails, and a closed pipe is no reason to.
+        // Made in memory first: `generate` panics where writing fails, and a closed pipe is no
+        // reason to.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut program, "tapir", &mut script);
         std::io::stdout().write_all(&script)?;

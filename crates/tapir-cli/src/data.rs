@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use tapir::WordVectors;
-use tapir_data::{Column, Error, Format, Options, Scheme, Sentence, Stats, Tag, Task, Writer, read};
+use tapir::{Scheme, WordVectors};
+use tapir_data::{
+    Column, Error, Format, Options, Sentence, Stats, Tag, Task, Writer, fitting_tokenizer, read,
+};
 
 /// Convert corpora from any format to any other, and count them
 #[derive(Subcommand)]
@@ -47,7 +49,8 @@ pub(crate) struct Convert {
 /// How to read a corpus, where its content does not tell
 #[derive(Args)]
 struct Reading {
-    /// The column of words, by number from 1, or -1 for the last, or by name (word, pos, chunk, ner)
+    /// The column of words, by number from 1, or -1 for the last, or by name (word, pos, chunk,
+    /// ner)
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     word: Option<String>,
     /// The column of labels, likewise
@@ -88,7 +91,8 @@ impl Reading {
   tapir data stats ewt --data ~/UD_English-EWT --multiword
   tapir data stats my-task.toml --json")]
 pub(crate) struct Show {
-    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of a task file
+    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of
+    /// a task file
     task: String,
     /// The folder that holds the corpus [default: data/TASK; SNIPS ships]
     #[arg(long, value_name = "DIR")]
@@ -167,7 +171,13 @@ impl Show {
             report["skipped"] = skipped.into();
             writeln!(std::io::stdout(), "{report:#}")?;
         } else {
-            writeln!(std::io::stdout(), "{}\n{stats}", heading(&task))?;
+            let tokenizer = match task.tokenizer {
+                Some(tokenizer) => format!("{tokenizer:?}"),
+                None => format!("{:?}, by its words", fitting_tokenizer(&corpus)),
+            };
+            let mut out = std::io::stdout();
+            write!(out, "{}\n{stats}", heading(&task))?;
+            writeln!(out, "  tokenizer                     {}", tokenizer.to_lowercase())?;
             tell_skipped(skipped, None);
         }
         Ok(())
@@ -184,9 +194,13 @@ fn heading(task: &Task) -> String {
     let split = if task.has_valid() {
         String::new()
     } else {
-        format!(" ({:.0} % of training for validation, seed {})", 100.0 * task.split.valid, task.split.seed)
+        format!(
+            " ({:.0} % of training for validation, seed {})",
+            100.0 * task.split.valid,
+            task.split.seed
+        )
     };
-    let labels = if task.scheme == Scheme::Iob { ", IOB labels" } else { "" };
+    let labels = if task.scheme.of_model() == Scheme::Iob { ", IOB labels" } else { "" };
     format!("{title}{counted}{split}{labels}")
 }
 

@@ -6,11 +6,12 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use tapir::Mode;
-use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting, write_aside};
+use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting, write_atomically};
 
 use crate::measure::{Output, Subject, heading, progress};
 
-/// Measure a model word by word: scores, edit overhead, correction time, relative correctness, actions, cost
+/// Measure a model word by word: scores, edit overhead, correction time, relative correctness,
+/// actions, cost
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir eval runs/snips snips
@@ -79,7 +80,7 @@ impl Eval {
         }
         if let Some(path) = &self.record {
             let json = serde_json::json!({ "dataset": dataset, "record": record });
-            write_aside(path, json.to_string().as_bytes())?;
+            write_atomically(path, json.to_string().as_bytes())?;
         }
         self.output.finish(&mut results, since, |results| {
             let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];

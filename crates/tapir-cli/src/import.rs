@@ -9,20 +9,23 @@ use tapir::{Bytes, ImportOptions, Labels, Scheme, Vocabulary};
 /// Import a model trained with the authors' implementation
 ///
 /// Takes the state dict of a two-pass model, saved as safetensors (in Python:
-/// safetensors.torch.save_file(model.state_dict(), "state.safetensors")). All sizes are read from it; what it does
-/// not say is given by flags.
+/// safetensors.torch.save_file(model.state_dict(), "state.safetensors")). All sizes are read from
+/// it; what it does not say is given by flags.
 ///
-/// Example: tapir import state.safetensors runs/snips --vocab words.txt --labels labels.txt --memory 5
+/// Example: tapir import state.safetensors runs/snips --vocab words.txt --labels labels.txt
+/// --memory 5
 #[derive(clap::Args)]
 pub(crate) struct Import {
     /// The state dict
     state: PathBuf,
     /// The model directory to write
     out: PathBuf,
-    /// Words by id from 3 on, one a line (ids 0 to 2 are padding, UNK and NULL); without it they are named by number
+    /// Words by id from 3 on, one a line (ids 0 to 2 are padding, UNK and NULL); without it they
+    /// are named by number
     #[arg(long)]
     vocab: Option<PathBuf>,
-    /// Labels by id from 0 on, one a line, the padding label as `<pad>`; without it they are named by number
+    /// Labels by id from 0 on, one a line, the padding label as `<pad>`; without it they are named
+    /// by number
     #[arg(long)]
     labels: Option<PathBuf>,
     /// Attention heads of the reviser
@@ -53,15 +56,17 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self) -> Result<()> {
-        let read = |path: &PathBuf| std::fs::read_to_string(path).with_context(|| path.display().to_string());
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path).with_context(|| path.display().to_string())
+        };
         let labels = match &self.labels {
             Some(path) => Some(Labels::from_text(&read(path)?, &path.display().to_string())?),
             None => None,
         };
         let vocabulary = match &self.vocab {
-            Some(path) => {
-                Some(Vocabulary::new(read(path)?.lines()).with_context(|| path.display().to_string())?)
-            }
+            Some(path) => Some(
+                Vocabulary::new(read(path)?.lines()).with_context(|| path.display().to_string())?,
+            ),
             None => None,
         };
         let options = ImportOptions {

@@ -72,7 +72,8 @@ fn as_text(model: &Model) -> String {
             ReviserKind::Transformer => "Transformer",
             ReviserKind::LinearTransformer => "Linear Transformer",
         };
-        let sizes = format!("hidden {}, feed-forward {}, {} heads", r.hidden, r.feed_forward, r.heads);
+        let sizes =
+            format!("hidden {}, feed-forward {}, {} heads", r.hidden, r.feed_forward, r.heads);
         rows.push(("reviser", format!("{kind}, {}, {sizes}", layers(r.layers))));
     }
     let (first_pass, reviser) = model.weight_bytes();

@@ -6,14 +6,16 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 
-/// Longer lines than this are refused: no sentence is as long, and a file without lines should not fill the memory.
+/// Longer lines than this are refused: no sentence is as long, and a file without lines should not
+/// fill the memory.
 const LONGEST_LINE: u64 = 1 << 20;
-/// A batch ends when it has so many lines or bytes: enough that passing it on costs nothing, little enough to share.
+/// A batch ends when it has so many lines or bytes: enough that passing it on costs nothing, little
+/// enough to share.
 const LINES: usize = 16;
 const BYTES: u64 = 1 << 16;
 
 /// Some lines of a text.
-pub(crate) struct Batch {
+pub(crate) struct LineBatch {
     /// The number of the first line, from 1.
     pub(crate) first: usize,
     pub(crate) lines: Vec<String>,
@@ -23,8 +25,8 @@ pub(crate) struct Batch {
     pub(crate) error: Option<anyhow::Error>,
 }
 
-/// The batches of a text. A batch waits for its first line and then takes only lines that are there already, so that
-/// whoever types a line, or pipes one now and then, is answered at once.
+/// The batches of a text. A batch waits for its first line and then takes only lines that are there
+/// already, so that whoever types a line, or pipes one now and then, is answered at once.
 pub(crate) struct Batches<R> {
     input: BufReader<R>,
     name: String,
@@ -51,21 +53,24 @@ impl<R: Read> Batches<R> {
             .read_until(b'\n', &mut line)
             .with_context(|| name.clone())?;
         if read as u64 > LONGEST_LINE {
-            bail!("{name}, line {number}: longer than {LONGEST_LINE} bytes; put a sentence on each line");
+            bail!(
+                "{name}, line {number}: longer than {LONGEST_LINE} bytes; put a sentence on each line"
+            );
         }
         *bytes += read as u64;
         self.number += 1;
-        let text = String::from_utf8(line)
-            .with_context(|| format!("{name}, line {number}: not a text file; UTF-8 is expected"))?;
+        let text = String::from_utf8(line).with_context(|| {
+            format!("{name}, line {number}: not a text file; UTF-8 is expected")
+        })?;
         Ok((read > 0).then_some(text))
     }
 }
 
 impl<R: Read> Iterator for Batches<R> {
-    type Item = Batch;
+    type Item = LineBatch;
 
-    fn next(&mut self) -> Option<Batch> {
-        let mut batch = Batch { first: self.number, lines: Vec::new(), bytes: 0, error: None };
+    fn next(&mut self) -> Option<LineBatch> {
+        let mut batch = LineBatch { first: self.number, lines: Vec::new(), bytes: 0, error: None };
         let ready = |input: &BufReader<R>| input.buffer().contains(&b'\n');
         while !self.ended
             && (batch.lines.is_empty()
@@ -81,10 +86,12 @@ impl<R: Read> Iterator for Batches<R> {
     }
 }
 
-/// Gives every item to one of so many workers, in turn, and what they make of it to `sink`, in order.
+/// Gives every item to one of so many workers, in turn, and what they make of it to `sink`, in
+/// order.
 ///
-/// Taking turns keeps the order without counting, and channels of one item bound the memory. When `sink` fails the
-/// threads are left behind, since the one that reads may be waiting for input that never comes: the program is ending.
+/// Taking turns keeps the order without counting, and channels of one item bound the memory. When
+/// `sink` fails the threads are left behind, since the one that reads may be waiting for input that
+/// never comes: the program is ending.
 pub(crate) fn in_order<I, O, W>(
     items: impl Iterator<Item = I> + Send + 'static,
     workers: impl Iterator<Item = W>,
@@ -152,8 +159,10 @@ mod tests {
     #[test]
     fn a_batch_takes_the_lines_that_are_there() {
         let slow = Slow(vec!["one\n", "two\nthree\nfo", "ur\n", "five"].into_iter());
-        let batches: Vec<_> = Batches::new(slow, "x").map(|batch| (batch.first, batch.lines)).collect();
-        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let batches: Vec<_> =
+            Batches::new(slow, "x").map(|batch| (batch.first, batch.lines)).collect();
+        let lines =
+            |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         assert_eq!(
             batches,
             [
@@ -179,7 +188,10 @@ mod tests {
     fn lines_before_an_error_are_kept() {
         let batches: Vec<_> = Batches::new(&b"good\n\xff\nnever"[..], "x").collect();
         assert_eq!((batches.len(), batches[0].lines.len()), (1, 1));
-        assert!(format!("{:#}", batches[0].error.as_ref().unwrap()).starts_with("x, line 2: not a text"));
+        assert!(
+            format!("{:#}", batches[0].error.as_ref().unwrap())
+                .starts_with("x, line 2: not a text")
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod analyze;
 mod bench;
 #[cfg(feature = "serve")]
 mod bench_serve;
+mod check;
 mod completions;
 mod data;
 mod eval;
@@ -26,6 +27,7 @@ mod recipe;
 mod report;
 #[cfg(feature = "serve")]
 mod serve;
+mod shipped;
 mod stream;
 mod sweep;
 mod tag;
@@ -36,8 +38,8 @@ mod train;
 mod tune;
 mod vectors;
 
-/// Training allocates and frees a tensor for every operation, and a server something for every message: this allocator is
-/// much faster at that than the system's.
+/// Training allocates and frees a tensor for every operation, and a server something for every
+/// message: this allocator is much faster at that than the system's.
 #[cfg(any(feature = "serve", feature = "train"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -46,8 +48,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let models: Vec<_> = tapir::Model::embedded_names().collect();
     format!(
-        "{}\nkernels: {}\nmodels:  {}\ntrain:   {}\nserve:   {}",
+        "{}\ncommit:  {}\nkernels: {}\nmodels:  {}\ntrain:   {}\nserve:   {}",
         env!("CARGO_PKG_VERSION"),
+        measure::provenance(),
         tapir::kernels::isa(),
         models.join(", "),
         if cfg!(feature = "train") { "yes" } else { "no" },
@@ -82,6 +85,9 @@ enum Command {
     Trace(trace::Trace),
     Bench(bench::Bench),
     Report(report::Report),
+    Check(check::Check),
+    Tasks(shipped::Tasks),
+    Presets(shipped::Presets),
     #[command(subcommand)]
     Data(data::Data),
     #[command(subcommand)]
@@ -112,6 +118,9 @@ fn main() -> std::process::ExitCode {
         Command::Trace(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Check(command) => command.run(),
+        Command::Tasks(command) => command.run(),
+        Command::Presets(command) => command.run(),
         Command::Data(command) => command.run(),
         Command::Vectors(command) => command.run(),
         Command::Info(command) => command.run(),
@@ -135,7 +144,11 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |kind| kind == Some(std::io::ErrorKind::BrokenPipe);
     error.chain().any(|cause| {
         closed(cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind))
-            || closed(cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
+            || closed(
+                cause
+                    .downcast_ref::<serde_json::Error>()
+                    .and_then(serde_json::Error::io_error_kind),
+            )
     })
 }
 

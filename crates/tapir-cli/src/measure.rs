@@ -1,8 +1,8 @@
-//! What the measuring commands share: a model, the sentences to run it on, progress, and where results go.
+//! What the measuring commands share: a model, the sentences to run it on, progress, and where
+//! results go.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -10,14 +10,15 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tapir::Model;
 use tapir_data::{Split, Task};
-use tapir_eval::{Dataset, ModelInfo, Results};
+use tapir_eval::{Dataset, ModelInfo, Provenance, Results};
 
 /// Which model, and on what
 #[derive(Args)]
 pub(crate) struct Subject {
     /// A model that ships (snips, pos) or the directory of one
     pub(crate) model: PathBuf,
-    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of a task file
+    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of
+    /// a task file
     pub(crate) task: String,
     #[command(flatten)]
     pub(crate) part: Part,
@@ -86,18 +87,19 @@ impl Part {
 }
 
 pub(crate) fn results(folder: &Path, model: &Model, dataset: &Dataset) -> Results {
-    Results::new(dataset, ModelInfo::of(model, folder), commit())
+    Results::new(dataset, ModelInfo::of(model, folder), provenance())
 }
 
 impl Output {
-    /// Notes the time, writes the file, and prints JSON if that was asked for; otherwise blocks of text.
+    /// Notes the time, writes the file, and prints JSON if that was asked for; otherwise blocks of
+    /// text.
     pub(crate) fn finish(
         &self,
         results: &mut Results,
         since: Instant,
         blocks: impl FnOnce(&Results) -> Vec<String>,
     ) -> Result<()> {
-        results.seconds = since.elapsed().as_secs_f64();
+        results.provenance.ended(since);
         if let Some(path) = &self.output {
             results.save(path)?;
         }
@@ -129,12 +131,9 @@ pub(crate) fn progress(what: &'static str, count: usize) -> ProgressBar {
     bar
 }
 
-/// The commit of the folder that the command runs in, if git knows it.
-pub(crate) fn commit() -> Option<String> {
-    let output =
-        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=10"]).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-    (output.status.success() && !text.is_empty()).then_some(text)
+/// The program, the machine and the time: what is written with every result.
+pub(crate) fn provenance() -> Provenance {
+    Provenance::now(option_env!("TAPIR_COMMIT"))
 }
 
 /// What the results are about, in a line.
@@ -143,7 +142,7 @@ pub(crate) fn heading(results: &Results, sentences: usize, words: usize) -> Stri
     let (name, task, split) = (&results.model.name, &results.task, &results.split);
     format!(
         "{title} ({name}) on {task} {split}: {sentences} sentences, {words} words, {:.1} s\n",
-        results.seconds
+        results.provenance.seconds
     )
 }
 

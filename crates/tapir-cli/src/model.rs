@@ -16,7 +16,8 @@ pub(crate) struct Choice {
     #[arg(long, hide = true, conflicts_with = "model",
         value_parser = PossibleValuesParser::new(Model::embedded_names()))]
     task: Option<String>,
-    /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's own]
+    /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's
+    /// own]
     #[arg(long, value_parser = crate::eval::threshold)]
     threshold: Option<f32>,
 }
@@ -28,6 +29,15 @@ impl Choice {
             (None, Some(name)) => Model::embedded_named(name)?,
             (None, None) => Model::embedded()?,
         })
+    }
+
+    /// What the model is called: its name, or its directory.
+    pub(crate) fn name(&self) -> String {
+        match (&self.model, &self.task) {
+            (Some(model), _) => model.display().to_string(),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "snips".to_owned(),
+        }
     }
 
     /// The threshold that was asked for.

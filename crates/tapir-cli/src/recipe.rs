@@ -1,5 +1,5 @@
-//! Which preset is run on which corpus, and where its work goes: flags that `train`, `actions` and `tune` share, so that
-//! the one finds what the other has left.
+//! Which preset is run on which corpus, and where its work goes: flags that `train`, `actions` and
+//! `tune` share, so that the one finds what the other has left.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use tapir_train::{Preset, RunOptions};
 pub(crate) struct Recipe {
     /// A preset that ships (small/snips, paper/movie-lt-d1) or the path of a preset file
     pub(crate) preset: String,
-    /// Set a value of the preset, such as reviser_training.batch=64; can be given several times
+    /// Set a value of the preset, such as training.reviser.batch=64; can be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     /// The folder of the corpus, or one that holds it

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::measure::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tapir_eval::{Report as Page, Results, write_aside};
+use tapir_eval::{Report as Page, Results, write_atomically};
 
-/// Make one self-contained HTML page and Markdown tables from results, the paper's figures beside them
+/// Make one self-contained HTML page and Markdown tables from results, the paper's figures beside
+/// them
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir report results --html docs/report.html --markdown docs/results.md
-  tapir report results/snips-*.json            # Markdown on standard output")]
+  tapir report results/snips-trf               # Markdown on standard output")]
 pub(crate) struct Report {
-    /// Results files, or folders of them
+    /// Results files, or folders of them: results/<run>/eval.json, sweep.json, …
     #[arg(required = true)]
     results: Vec<PathBuf>,
     /// Write the page here
@@ -32,9 +33,10 @@ impl Report {
     pub(crate) fn run(self) -> Result<()> {
         let mut files = Vec::new();
         for path in &self.results {
-            if path.is_dir() { files.extend(folder(path)?) } else { files.push(path.clone()) }
+            if path.is_dir() { files.extend(in_folder(path)?) } else { files.push(path.clone()) }
         }
-        let results = files.iter().map(|file| Results::open(file)).collect::<Result<Vec<_>, _>>()?;
+        let results =
+            files.iter().map(|file| Results::open(file)).collect::<Result<Vec<_>, _>>()?;
         let notes = match &self.notes {
             Some(path) => fs::read_to_string(path).with_context(|| path.display().to_string())?,
             None => String::new(),
@@ -43,10 +45,10 @@ impl Report {
         let report = Page::new(results, &notes)?;
         let (html, markdown) = (report.to_html(), report.to_markdown());
         if let Some(path) = &self.html {
-            write_aside(path, html.as_bytes())?;
+            write_atomically(path, html.as_bytes())?;
         }
         if let Some(path) = &self.markdown {
-            write_aside(path, markdown.as_bytes())?;
+            write_atomically(path, markdown.as_bytes())?;
         }
         if self.html.is_none() && self.markdown.is_none() {
             print(&markdown)?;
@@ -55,18 +57,32 @@ impl Report {
     }
 }
 
-/// The results files of a folder, by name.
-fn folder(path: &Path) -> Result<Vec<PathBuf>> {
+/// The results files of a folder and of those in it, by name. Other JSON, such as what a training
+/// run or a benchmark of the server wrote, is passed over, and that is said.
+fn in_folder(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
-        let file = entry.with_context(|| path.display().to_string())?.path();
-        if file.extension().is_some_and(|extension| extension == "json") {
-            files.push(file);
-        }
-    }
+    collect(path, &mut files)?;
     if files.is_empty() {
-        bail!("{}: no .json file in it; expected results that tapir wrote with --output", path.display());
+        let reason = "no results in it; expected files that tapir wrote with --output";
+        bail!("{}: {reason}", path.display());
     }
     files.sort();
     Ok(files)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry.with_context(|| folder.display().to_string())?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            if Results::is_one(&text) {
+                files.push(path);
+            } else {
+                eprintln!("{}: passed over: it holds no measures of a model", path.display());
+            }
+        }
+    }
+    Ok(())
 }

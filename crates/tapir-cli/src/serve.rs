@@ -1,7 +1,7 @@
 //! `tapir serve`: streams over a port.
 
 use std::io::IsTerminal;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -11,12 +11,13 @@ use tapir_serve::{Server, Settings, Tls};
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Serve streams: WebSocket and HTTP over one port, and a page to watch one
 ///
-/// Flags come before the environment (TAPIR_LISTEN, …), and both before the file given by --config. The file has more keys,
-/// such as all limits: docs/serve.md describes them. SIGHUP reads the models anew; SIGTERM and Ctrl-C finish the words in
-/// hand and stop.
+/// Flags come before the environment (TAPIR_LISTEN, …), and both before the file given by --config.
+/// The file has more keys, such as all limits: docs/serve.md describes them. SIGHUP reads the
+/// models anew; SIGTERM and Ctrl-C finish the words in hand and stop.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir serve
@@ -26,11 +27,13 @@ pub(crate) struct Serve {
     /// A settings file, TOML
     #[arg(long, value_name = "FILE", env = "TAPIR_CONFIG")]
     config: Option<PathBuf>,
-    /// Where to listen [default: 127.0.0.1:8642]
-    #[arg(long, value_name = "ADDRESS:PORT", env = "TAPIR_LISTEN")]
+    /// Where to listen: an address or a name such as localhost, and a port [default:
+    /// 127.0.0.1:8642]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "TAPIR_LISTEN", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Models to serve, the first by default: the directory of one or the name of one that ships, each with a name of
-    /// its own in front if it is to be called otherwise [default: all that ship]
+    /// Models to serve, the first by default: the directory of one or the name of one that ships,
+    /// each with a name of its own in front if it is to be called otherwise [default: all that
+    /// ship]
     #[arg(long, value_name = "[NAME=]MODEL", env = "TAPIR_MODELS", value_delimiter = ',')]
     model: Vec<String>,
     /// Model workers [default: one per core]
@@ -83,8 +86,10 @@ impl Serve {
         self.log()?;
         let settings = self.settings()?;
         raise_file_limit();
-        // The model workers need the cores more than the sockets do: half as many threads gave shorter waits.
-        let threads = std::thread::available_parallelism().map_or(1, |cores| usize::from(cores).div_ceil(2));
+        // The model workers need the cores more than the sockets do: half as many threads gave
+        // shorter waits.
+        let threads =
+            std::thread::available_parallelism().map_or(1, |cores| usize::from(cores).div_ceil(2));
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(threads).enable_all().build().context("no threads")?;
         runtime.block_on(async {
@@ -101,7 +106,18 @@ impl Serve {
 
     fn log(&self) -> Result<()> {
         let filter = std::env::var("TAPIR_LOG").unwrap_or_else(|_| "info".into());
-        let filter = EnvFilter::try_new(&filter).with_context(|| format!("TAPIR_LOG is `{filter}`"))?;
+        let expected = || {
+            format!(
+                "TAPIR_LOG is `{filter}`, expected off, error, warn, info, debug or trace, or levels of \
+                 parts, such as info,tapir_serve=debug"
+            )
+        };
+        // A word that is no level would be the name of a part, and everything else silent.
+        let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+        if !filter.split(',').any(|part| is_level(part) || part.contains('=')) {
+            bail!(expected());
+        }
+        let filter = EnvFilter::try_new(&filter).with_context(expected)?;
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
         let log = log.with_ansi(std::io::stderr().is_terminal());
         let logging = if self.log_json { log.json().try_init() } else { log.try_init() };
@@ -154,6 +170,15 @@ impl Serve {
     }
 }
 
+/// An address and a port; of a name that stands for several, an IPv4 one if there is one.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected an address and a port, such as 127.0.0.1:8642 or localhost:8642";
+    let found = text.to_socket_addrs().map_err(|error| format!("{error}; {expected}"))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| expected.to_owned())
+}
+
 /// Takes what was given.
 fn set<T>(given: Option<T>, setting: &mut T) {
     if let Some(given) = given {
@@ -172,7 +197,8 @@ fn named(given: &str) -> Result<(String, String)> {
     let path = std::path::absolute(given).with_context(|| given.to_owned())?;
     let parts = path.components().rev().filter_map(|part| part.as_os_str().to_str());
     let name = parts.filter(|part| *part != "model" && *part != "/").map(str::to_owned).next();
-    let name = name.with_context(|| format!("--model {given}: give it a name: --model NAME={given}"))?;
+    let name =
+        name.with_context(|| format!("--model {given}: give it a name: --model NAME={given}"))?;
     Ok((name, given.to_owned()))
 }
 
@@ -181,7 +207,10 @@ fn tokens(path: &std::path::Path) -> Result<Vec<String>> {
     let tokens: Vec<String> =
         text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
     if tokens.is_empty() {
-        bail!("{}: there is no token in it; write one a line, or leave the flag out", path.display());
+        bail!(
+            "{}: there is no token in it; write one a line, or leave the flag out",
+            path.display()
+        );
     }
     Ok(tokens)
 }

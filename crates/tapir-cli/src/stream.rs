@@ -10,9 +10,10 @@ const LONGEST_MESSAGE: u64 = 1 << 20;
 
 /// Answer a recogniser: JSON Lines in, JSON Lines out, flushed after every line
 ///
-/// Messages: {"push": "word"}, {"update": ["whole", "hypothesis"]}, {"revoke": 1}, {"finish": true}, {"reset": true},
-/// {"threshold": 0.3}, {"close": true}; each may name its session: {"session": "a", "push": "word"}.
-/// What is wrong is said in the answer: {"error": "..."}. docs/protocol.md describes every message.
+/// Messages: {"push": "word"}, {"update": ["whole", "hypothesis"]}, {"revoke": 1}, {"finish":
+/// true}, {"reset": true}, {"threshold": 0.3}, {"close": true}; each may name its session:
+/// {"session": "a", "push": "word"}. What is wrong is said in the answer: {"error": "..."}.
+/// docs/protocol.md describes every message.
 ///
 /// Example:
 ///   printf '{"push": "play"}\n{"push": "jazz"}\n{"finish": true}\n' | tapir stream
@@ -25,6 +26,9 @@ pub(crate) struct Stream {
     /// The most sessions at once
     #[arg(long, default_value_t = 10_000)]
     sessions: usize,
+    /// Take words as they are, instead of giving them to the model's tokenizer
+    #[arg(long)]
+    pretokenized: bool,
 }
 
 impl Stream {
@@ -32,12 +36,17 @@ impl Stream {
         let model = self.model.open()?;
         let limit = self.sessions;
         let mut streams = Streams::new(limit, &model, self.model.session_options())?;
+        if self.pretokenized {
+            streams = streams.pretokenized();
+        }
         let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read =
-                (&mut input).take(LONGEST_MESSAGE).read_until(b'\n', &mut line).context("standard input")?;
+            let read = (&mut input)
+                .take(LONGEST_MESSAGE)
+                .read_until(b'\n', &mut line)
+                .context("standard input")?;
             if read == 0 {
                 return Ok(());
             }
@@ -48,9 +57,10 @@ impl Stream {
                 ))
             } else {
                 match std::str::from_utf8(&line).map(str::trim) {
-                    Ok("") => continue,
                     Ok(text) => streams.answer(text),
-                    Err(error) => Response::refusal(format!("not a message: {error}; UTF-8 is expected")),
+                    Err(error) => {
+                        Response::refusal(format!("not a message: {error}; UTF-8 is expected"))
+                    }
                 }
             };
             serde_json::to_writer(&mut output, &answer)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use tapir_data::Split;
-use tapir_eval::{Constraint, Sweep as Table, sweep, thresholds, write_aside};
+use tapir_eval::{Constraint, Sweep as Table, sweep, thresholds, write_atomically};
 
 use crate::eval::threshold;
 use crate::measure::{Output, Subject, heading, progress};
@@ -23,7 +23,8 @@ pub(crate) struct Sweep {
     /// The thresholds, joined by commas [default: 0 to 1 in steps of 0.1]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threshold)]
     thresholds: Vec<f32>,
-    /// Choose the best threshold on the validation split under a constraint, and make it the model's default
+    /// Choose the best threshold on the validation split under a constraint, and make it the
+    /// model's default
     #[arg(long, value_name = "CONSTRAINT")]
     choose: Option<Constraint>,
     /// With --choose: leave the model as it is
@@ -62,7 +63,7 @@ impl Sweep {
         }
         if let Some(path) = &self.plot {
             let title = format!("{} on {} {}", results.model.title(), results.task, results.split);
-            write_aside(path, table.to_svg(&title).as_bytes())?;
+            write_atomically(path, table.to_svg(&title).as_bytes())?;
         }
         results.sweep = Some(table);
         if let (Some(choice), false) = (&results.choice, self.dry_run) {

@@ -9,26 +9,39 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tapir::{Action, FinalPass, Session, Tokenizer, Update};
+use tapir::{Action, FinalPass, Label, Session, Token, Tokenizer, Update};
+use unicode_width::UnicodeWidthStr;
 
-use crate::lines::{Batch, Batches, in_order};
+use crate::lines::{Batches, LineBatch, in_order};
+use crate::measure::width;
 
 /// Longer sentences than this are refused: all their labels are kept until they are printed.
 const LONGEST_SENTENCE: usize = 10_000;
 
 /// Label text, a sentence a line
 ///
-/// The text is read word by word, as it would arrive from a recogniser; --steps shows what happened at each word.
+/// The text is read word by word, as it would arrive from a recogniser; --steps shows what happened
+/// at each word.
 ///
 /// Examples:
 ///   tapir tag "play some jazz by miles davis"
 ///   tapir tag --steps "add this song to my playlist"
 ///   tapir tag notes.txt --format conll
+///   tapir tag --text notes.txt                        # the words, not the file
 ///   cat sentences.txt | tapir tag - --format json
+///
+/// JSON has an object for each line of the input, whatever is on it: `line` (its number), `text`,
+/// `words`, `labels`, `probabilities`, `offsets` (where each word begins and ends in the text, in
+/// characters), `spans` with their `text` and `offset`, and `actions`.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Tag {
-    /// The text; or a file; or - for standard input (also when it is left out and input is piped)
+    /// A file, or the text itself, or - for standard input (also when it is left out and input is
+    /// piped)
+    #[arg(value_name = "FILE|TEXT")]
+    input: Option<String>,
+    /// This text, even if it looks like the name of a file
+    #[arg(long, conflicts_with = "input")]
     text: Option<String>,
     /// How labels are shown
     #[arg(long, value_enum, default_value = "table")]
@@ -61,6 +74,14 @@ enum Format {
     Json,
 }
 
+/// A line of the input.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    /// From 1.
+    number: usize,
+    text: &'a str,
+}
+
 /// What became of a batch of lines.
 struct Labelled {
     text: Vec<u8>,
@@ -71,14 +92,28 @@ struct Labelled {
 
 impl Tag {
     pub(crate) fn run(self) -> Result<()> {
-        match self.text.as_deref() {
+        if let Some(text) = self.text.clone() {
+            return self.label(std::io::Cursor::new(text), "the text", None);
+        }
+        match self.input.as_deref() {
             Some("-") => self.label(std::io::stdin(), "standard input", None),
-            None if !std::io::stdin().is_terminal() => self.label(std::io::stdin(), "standard input", None),
-            None => {
-                bail!("nothing to label: give a text, a file, or - for standard input (tapir tag --help)")
+            None if !std::io::stdin().is_terminal() => {
+                self.label(std::io::stdin(), "standard input", None)
             }
-            Some(path) if is_file(path) => {
-                let file = File::open(path).with_context(|| path.to_owned())?;
+            None => {
+                bail!(
+                    "nothing to label: give a text, a file, or - for standard input (tapir tag --help)"
+                )
+            }
+            Some(path) if is_path(path) => {
+                if Path::new(path).is_dir() {
+                    bail!(
+                        "{path}: is a folder; give a file, or --text {path:?} to label these words"
+                    );
+                }
+                let file = File::open(path).with_context(|| {
+                    format!("{path}: cannot be read; give --text {path:?} to label these words")
+                })?;
                 let bytes = file.metadata().with_context(|| path.to_owned())?.len();
                 let name = path.to_owned();
                 self.label(file, &name, Some(bytes))
@@ -91,12 +126,18 @@ impl Tag {
     }
 
     /// Labels every line of the input, which is so many bytes long if that is known.
-    fn label(self, input: impl Read + Send + 'static, name: &str, bytes: Option<u64>) -> Result<()> {
+    fn label(
+        self,
+        input: impl Read + Send + 'static,
+        name: &str,
+        bytes: Option<u64>,
+    ) -> Result<()> {
         let model = self.model.open()?;
         let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = self.threads.map_or_else(cores, usize::from);
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let tokenizer = if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
+        let tokenizer =
+            if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
         let (tag, place) = (Arc::new(self), Arc::<str>::from(name));
         let last = if tag.no_final_pass { FinalPass::Policy } else { FinalPass::Revise };
         // With so much undo a session holds every label until the sentence is printed.
@@ -105,11 +146,11 @@ impl Tag {
             (0..threads).map(|_| model.session_with(options)).collect::<Result<_, _>>()?;
         let workers = sessions.into_iter().map(|mut session| {
             let (tag, place) = (tag.clone(), place.clone());
-            move |batch: Batch| {
+            move |batch: LineBatch| {
                 let mut text = Vec::new();
                 let mut sentence = |(line, number): (&String, usize)| {
-                    let words = tokenizer.words(line);
-                    tag.sentence(&mut text, &mut session, &words, colour)
+                    let line = Line { number, text: line.trim_end_matches(['\n', '\r']) };
+                    tag.sentence(&mut text, &mut session, line, tokenizer, colour)
                         .with_context(|| format!("{place}, line {number}"))
                 };
                 let result = batch.lines.iter().zip(batch.first..).try_for_each(&mut sentence);
@@ -132,50 +173,74 @@ impl Tag {
         &self,
         out: &mut impl Write,
         session: &mut Session,
-        words: &[String],
+        line: Line,
+        tokenizer: Tokenizer,
         colour: bool,
     ) -> Result<()> {
-        if words.is_empty() {
+        let tokens = tokenizer.tokens(line.text);
+        // A program that reads JSON counts lines; a person has no use for those without words.
+        if tokens.is_empty() && self.format != Format::Json {
             return Ok(());
         }
-        if words.len() > LONGEST_SENTENCE {
+        if tokens.len() > LONGEST_SENTENCE {
             bail!(
                 "{} words are more than the {LONGEST_SENTENCE} of the longest sentence; put a sentence on each line",
-                words.len()
+                tokens.len()
             );
         }
-        let updates = read(session, words)?;
-        self.show(out, session, words, &updates, colour)
+        let words: Vec<&str> = tokens.iter().map(|token| token.word.as_str()).collect();
+        let updates = read(session, &words)?;
+        if self.format == Format::Json {
+            return Ok(writeln!(out, "{}", self.json(session, line, &tokens, &updates)?)?);
+        }
+        self.show(out, session, &words, &updates, colour)
+    }
+
+    fn json(
+        &self,
+        session: &Session,
+        line: Line,
+        tokens: &[Token],
+        updates: &[Update],
+    ) -> Result<serde_json::Value> {
+        let text: Vec<char> = line.text.chars().collect();
+        let spans = session.spans().into_iter().map(|span| {
+            let (start, end) = (tokens[span.start].start, tokens[span.end - 1].end);
+            json!({
+                "label": span.label, "start": span.start, "end": span.end,
+                "offset": [start, end], "text": text[start..end].iter().collect::<String>(),
+            })
+        });
+        let mut sentence = json!({
+            "line": line.number,
+            "text": line.text,
+            "words": tokens.iter().map(|token| &token.word).collect::<Vec<_>>(),
+            "offsets": tokens.iter().map(|token| [token.start, token.end]).collect::<Vec<_>>(),
+            "labels": session.labels(),
+            "probabilities": session.probabilities(),
+            "spans": spans.collect::<Vec<_>>(),
+            "actions": session.actions(),
+        });
+        if self.steps {
+            sentence["steps"] = serde_json::to_value(updates)?;
+        }
+        Ok(sentence)
     }
 
     fn show(
         &self,
         out: &mut impl Write,
         session: &Session,
-        words: &[String],
+        words: &[&str],
         updates: &[Update],
         colour: bool,
     ) -> Result<()> {
-        if self.steps && self.format != Format::Json {
+        if self.steps {
             steps(out, words, updates, session.model().config().delay, colour)?;
         }
         let labels = session.labels();
         match self.format {
-            Format::Table => {
-                let width = |i: usize| words[i].chars().count().max(labels[i].chars().count());
-                for row in [
-                    words.iter().map(String::as_str).collect::<Vec<_>>(),
-                    labels.iter().map(|l| &**l).collect(),
-                ] {
-                    let cells: Vec<String> = row
-                        .iter()
-                        .enumerate()
-                        .map(|(i, cell)| format!("{cell:<width$}", width = width(i)))
-                        .collect();
-                    writeln!(out, "{}", cells.join("  ").trim_end())?;
-                }
-                writeln!(out)?;
-            }
+            Format::Table => table(out, words, &labels)?,
             Format::Spans => {
                 for span in session.spans() {
                     writeln!(out, "{}\t{}", span.label, words[span.start..span.end].join(" "))?;
@@ -188,44 +253,66 @@ impl Tag {
                 }
                 writeln!(out)?;
             }
-            Format::Json => {
-                let mut sentence = json!({
-                    "words": words,
-                    "labels": labels,
-                    "probabilities": session.probabilities(),
-                    "spans": session.spans(),
-                    "actions": session.actions(),
-                });
-                if self.steps {
-                    sentence["steps"] = serde_json::to_value(updates)?;
-                }
-                writeln!(out, "{sentence}")?;
-            }
+            Format::Json => {}
         }
         Ok(())
     }
 }
 
 /// Reads a sentence; gives the update of every word and that of the end.
-fn read(session: &mut Session, words: &[String]) -> Result<Vec<Update>> {
+fn read(session: &mut Session, words: &[&str]) -> Result<Vec<Update>> {
     session.reset();
     let mut updates = words.iter().map(|word| session.push(word)).collect::<Result<Vec<_>, _>>()?;
     updates.push(session.finish()?.update);
     Ok(updates)
 }
 
+/// Words with their labels underneath, folded at the width of the terminal.
+fn table(out: &mut impl Write, words: &[&str], labels: &[Label]) -> Result<()> {
+    let widths: Vec<usize> =
+        words.iter().zip(labels).map(|(word, label)| word.width().max(label.width())).collect();
+    let most = width();
+    let mut start = 0;
+    while start < words.len() {
+        // As many columns as fit, and at least one.
+        let mut end = start + 1;
+        let mut used = widths[start];
+        while end < words.len() && used + 2 + widths[end] <= most {
+            used += 2 + widths[end];
+            end += 1;
+        }
+        let columns = start..end;
+        let row = |cell: &dyn Fn(usize) -> String| {
+            let cells: Vec<String> = columns
+                .clone()
+                .map(|i| {
+                    let text = cell(i);
+                    let space = " ".repeat(widths[i] - text.width());
+                    text + &space
+                })
+                .collect();
+            cells.join("  ").trim_end().to_owned()
+        };
+        writeln!(out, "{}", row(&|i| words[i].to_owned()))?;
+        writeln!(out, "{}\n", row(&|i| labels[i].to_string()))?;
+        start = end;
+    }
+    Ok(())
+}
+
 /// A row for every word: what the policy thought of it, and what changed.
 fn steps(
     out: &mut impl Write,
-    words: &[String],
+    words: &[&str],
     updates: &[Update],
     delay: usize,
     colour: bool,
 ) -> Result<()> {
     let (mark, end) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
-    let width = words.iter().map(|word| word.chars().count()).max().unwrap_or(0).max(5);
+    let width = words.iter().map(|word| word.width()).max().unwrap_or(0).max(5);
     for (i, update) in updates.iter().enumerate() {
-        let word = words.get(i).map_or("(end)", String::as_str);
+        let word = words.get(i).copied().unwrap_or("(end)");
+        let space = " ".repeat(width.saturating_sub(word.width()));
         let policy = update.policy.map_or("     ".to_owned(), |value| format!("{value:.3}"));
         let action = match update.action {
             Some(Action::Write) => "WRITE ",
@@ -236,20 +323,38 @@ fn steps(
             .edits
             .iter()
             .map(|edit| match &edit.old {
-                Some(old) => format!("{mark}{}: {old} -> {}{end}", words[edit.position], edit.label),
+                Some(old) => {
+                    format!("{mark}{}: {old} -> {}{end}", words[edit.position], edit.label)
+                }
                 None if edit.position + delay == i => edit.label.to_string(),
                 None => format!("{}: {}", words[edit.position], edit.label),
             })
             .collect();
-        writeln!(out, "{word:<width$}  {policy}  {action}  {}", edits.join(", "))?;
+        writeln!(out, "{word}{space}  {policy}  {action}  {}", edits.join(", "))?;
     }
     writeln!(out)?;
     Ok(())
 }
 
-/// Is the text the name of a file?
-fn is_file(text: &str) -> bool {
-    text.len() < 4096 && Path::new(text).is_file()
+/// Is the text the name of a file or a folder, or does it look like one? Words that are apart by
+/// spaces do not, unless there is such a file.
+fn is_path(text: &str) -> bool {
+    if text.len() >= 4096 || text.contains('\n') {
+        return false;
+    }
+    let path = Path::new(text);
+    let looks_like_one = || {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        // A sentence may end in a full stop and a price may have one inside: `jazz.`, `3.50`.
+        let is_name = |extension: &str| {
+            (1..=6).contains(&extension.len())
+                && extension.chars().all(|c| c.is_ascii_alphanumeric())
+                && extension.chars().any(|c| c.is_ascii_alphabetic())
+        };
+        !text.contains(char::is_whitespace)
+            && (text.contains(['/', '\\']) || extension.is_some_and(is_name))
+    };
+    path.exists() || looks_like_one()
 }
 
 /// How far a file has been labelled: on a terminal, unless the labels go there, too.
@@ -257,7 +362,8 @@ fn progress(bytes: Option<u64>) -> ProgressBar {
     match bytes {
         Some(bytes) if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() => {
             let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}, {eta} to go");
-            ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            ProgressBar::new(bytes)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         }
         _ => ProgressBar::hidden(),
     }

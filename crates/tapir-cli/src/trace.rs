@@ -7,12 +7,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tapir::{Mode, Model};
 use tapir_data::Sentence;
-use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_aside};
+use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_atomically};
 
 use crate::eval::threshold;
 use crate::measure::{Output, Part, colour, results, width};
 
-/// Show how a model reads a sentence: a row per time step, edited labels marked, wrong ones coloured
+/// Show how a model reads a sentence: a row per time step, edited labels marked, wrong ones
+/// coloured
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir trace runs/snips 'play the song how does it feel by new order'
@@ -86,13 +87,14 @@ impl Trace {
         for (i, figure) in figures.iter_mut().enumerate().filter(|_| self.pick.is_none()) {
             figure.sentence = self.sentence.get(i).copied().unwrap_or(0);
         }
-        let first =
-            figures.first().context("no sentence of the split was edited on the way; try --sentence N")?;
+        let first = figures
+            .first()
+            .context("no sentence of the split was edited on the way; try --sentence N")?;
         if let Some(path) = &self.svg {
-            write_aside(path, first.to_svg(true).as_bytes())?;
+            write_atomically(path, first.to_svg(true).as_bytes())?;
         }
         if let Some(path) = &self.html {
-            write_aside(path, first.to_html().as_bytes())?;
+            write_atomically(path, first.to_html().as_bytes())?;
         }
         let mut results = results(&self.model, &model, &dataset);
         results.traces = figures;
@@ -110,7 +112,8 @@ impl Trace {
         })
     }
 
-    /// A text of the user's own has no gold labels; any that the model knows will do in their place.
+    /// A text of the user's own has no gold labels; any that the model knows will do in their
+    /// place.
     fn text(&self) -> Result<(Model, Dataset)> {
         let model = Model::find(&self.model)?;
         let words: Vec<&str> = self.what.split_whitespace().collect();

@@ -5,16 +5,20 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use tapir_train::{Compute, Event, Preset, Progress, Report, Run, RunOptions, StageName, train};
+use tapir_eval::{Provenance, write_atomically};
+use tapir_train::{
+    Compute, Event, Preset, Progress, RunOptions, StageName, StageReport, TrainedRun, train,
+};
 
-use crate::measure::commit;
+use crate::measure::provenance;
 
 /// Train a model: action generator, actions, reviser, first pass and controller
 ///
-/// Does every stage that is missing, says which it skips, and can be stopped at any moment: the next call goes on from
-/// the last checkpoint, to the bit. The model is in OUT/model; OUT/metrics.jsonl has a row for each epoch.
+/// Does every stage that is missing, says which it skips, and can be stopped at any moment: the
+/// next call goes on from the last checkpoint, to the bit. The model is in OUT/model;
+/// OUT/metrics.jsonl has a row for each epoch.
 ///
 /// Examples:
 ///   tapir train small/snips
@@ -90,7 +94,8 @@ impl From<StageArg> for StageName {
 
 impl Train {
     pub(crate) fn run(self) -> Result<()> {
-        let mut settings: Vec<String> = self.seed.map(|seed| format!("seed={seed}")).into_iter().collect();
+        let mut settings: Vec<String> =
+            self.seed.map(|seed| format!("seed={seed}")).into_iter().collect();
         settings.extend(self.epochs.map(epochs).unwrap_or_default());
         let preset = self.recipe.open(settings)?;
         if !self.checkpoint_every.is_finite() || self.checkpoint_every < 0.0 {
@@ -104,14 +109,16 @@ impl Train {
             ..self.recipe.options()
         };
         let mut screen = Screen::new();
+        let (since, mut provenance) = (Instant::now(), provenance());
         let run = train(&preset, &options, &mut |event| {
             screen.show(event);
             ControlFlow::Continue(())
         })?;
-        self.finish(&preset, &run)
+        provenance.ended(since);
+        self.finish(&preset, &run, &provenance)
     }
 
-    fn finish(&self, preset: &Preset, run: &Run) -> Result<()> {
+    fn finish(&self, preset: &Preset, run: &TrainedRun, provenance: &Provenance) -> Result<()> {
         let mut out = std::io::stdout();
         let Some(test) = &run.test else {
             writeln!(
@@ -134,14 +141,10 @@ impl Train {
         )?;
         if let Some(path) = &self.results {
             let json = serde_json::json!({
-                "preset": self.recipe.preset, "settings": preset, "seed": preset.seed, "commit": commit(),
-                "stages": run.reports, "test": test,
+                "provenance": provenance, "preset": self.recipe.preset, "settings": preset,
+                "seed": preset.seed, "stages": run.reports, "test": test,
             });
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-            }
-            let text = serde_json::to_string_pretty(&json)? + "\n";
-            std::fs::write(path, text).with_context(|| path.display().to_string())?;
+            write_atomically(path, (serde_json::to_string_pretty(&json)? + "\n").as_bytes())?;
         }
         Ok(())
     }
@@ -149,11 +152,12 @@ impl Train {
 
 /// Settings for at most so many epochs in every stage.
 pub(crate) fn epochs(epochs: usize) -> Vec<String> {
-    let stages = ["generator.training", "reviser_training", "first_pass_training"];
+    let stages = ["training.generator", "training.reviser", "training.first_pass"];
     stages.iter().map(|stage| format!("{stage}.epochs={epochs}")).collect()
 }
 
-/// Two lines that are written over on a terminal; elsewhere a line an epoch, and one now and then within it.
+/// Two lines that are written over on a terminal; elsewhere a line an epoch, and one now and then
+/// within it.
 pub(crate) struct Screen {
     terminal: bool,
     last: Instant,
@@ -168,7 +172,9 @@ impl Screen {
     pub(crate) fn show(&mut self, event: Event) {
         match event {
             Event::Skipped(stage) => eprintln!("{}: done before, skipped", stage.name()),
-            Event::Started(stage, sentences) => eprintln!("{}: {sentences} sentences", stage.name()),
+            Event::Started(stage, sentences) => {
+                eprintln!("{}: {sentences} sentences", stage.name());
+            }
             Event::Actions(stats) => eprint!("actions:\n{stats}"),
             Event::Progress(progress) => self.progress(progress),
             Event::Finished(report) => self.finished(report),
@@ -189,7 +195,7 @@ impl Screen {
         _ = std::io::stderr().flush();
     }
 
-    fn finished(&mut self, report: &Report) {
+    fn finished(&mut self, report: &StageReport) {
         self.drawn = false;
         eprintln!(
             "{}: epoch {} of {} is the best, validation {:.2}, {:.0} s, {} parameters",
@@ -207,7 +213,8 @@ fn lines(progress: &Progress, two: bool) -> String {
     let done = (progress.epoch - 1) as f64 + progress.batch as f64 / progress.batches.max(1) as f64;
     let left = progress.seconds / done.max(1e-9) * (progress.epochs as f64 - done);
     let score = progress.score.map_or(String::new(), |score| format!("  score {score:.2}"));
-    let revised = progress.revised.map_or(String::new(), |revised| format!("  revised {revised:.1} %"));
+    let revised =
+        progress.revised.map_or(String::new(), |revised| format!("  revised {revised:.1} %"));
     let best = progress.best.map_or(String::new(), |best| format!("  best {best:.2}"));
     format!(
         "{}  epoch {}/{}  batch {}/{}{}loss {:.4}{score}{revised}{best}  {:.0} words/s  {:.0} s, at most {:.0} s left",

@@ -10,10 +10,11 @@ use crate::train::Screen;
 
 /// Search for the best sizes and rates of a preset, as the paper does
 ///
-/// First the reviser, then with the best one the incremental processor and the controller: layers, sizes, learning rate,
-/// batch and clipping from the paper's search spaces, chosen by tree-structured Parzen estimation, judged on the
-/// validation split. A trial that is behind the median of the others is ended early. Stop it at any moment: the next call
-/// goes on with the same trial. The best preset is in OUT/best.toml; every trial keeps its folder.
+/// First the reviser, then with the best one the incremental processor and the controller: layers,
+/// sizes, learning rate, batch and clipping from the paper's search spaces, chosen by
+/// tree-structured Parzen estimation, judged on the validation split. A trial that is behind the
+/// median of the others is ended early. Stop it at any moment: the next call goes on with the same
+/// trial. The best preset is in OUT/best.toml; every trial keeps its folder.
 ///
 /// Examples:
 ///   tapir tune small/snips
@@ -50,7 +51,12 @@ impl Tune {
         let options = TuneOptions { trials: self.trials, only: self.only.clone(), run };
         let trials = tune(&open, &options, &mut |event| match event {
             TuneEvent::Trial(stage, number, settings) => {
-                eprintln!("{} trial {number}/{}: {}", stage.name(), self.trials, settings.join(" "));
+                eprintln!(
+                    "{} trial {number}/{}: {}",
+                    stage.name(),
+                    self.trials,
+                    settings.join(" ")
+                );
             }
             TuneEvent::Train(event) => screen.show(event),
             TuneEvent::Ended(trial) => eprintln!("{}", line(trial)),

@@ -99,7 +99,8 @@ impl Vectors {
 
 impl Build {
     fn run(self) -> Result<()> {
-        let options = VectorOptions { format: self.from, words: self.words, skip_bad: self.skip_bad };
+        let options =
+            VectorOptions { format: self.from, words: self.words, skip_bad: self.skip_bad };
         let (mut table, skipped) = VectorTable::read(&self.input, &options)?;
         if let Some(notice) = self.notice {
             table.set_notice(notice);
@@ -158,7 +159,11 @@ impl Lookup {
         for word in &self.words {
             let (row, vector) = (vectors.row(word), vectors.vector(word));
             if self.json {
-                writeln!(out, "{}", serde_json::json!({"word": word, "row": row, "vector": vector}))?;
+                writeln!(
+                    out,
+                    "{}",
+                    serde_json::json!({"word": word, "row": row, "vector": vector})
+                )?;
                 continue;
             }
             match (row, vector) {

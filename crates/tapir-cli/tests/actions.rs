@@ -13,7 +13,7 @@ open = false
 hidden = 8
 feed_forward = 8
 heads = 2
-[generator.training]
+[training.generator]
 epochs = 1
 batch = 8
 learning_rate = 3e-3
@@ -23,7 +23,7 @@ layers = 1
 hidden = 8
 feed_forward = 8
 heads = 2
-[reviser_training]
+[training.reviser]
 epochs = 1
 batch = 8
 learning_rate = 3e-3
@@ -34,7 +34,7 @@ hidden = 8
 layers = 1
 hidden = 8
 memory = 3
-[first_pass_training]
+[training.first_pass]
 epochs = 1
 batch = 8
 learning_rate = 3e-3
@@ -53,7 +53,14 @@ fn every_word_gets_an_action() {
     std::fs::write(folder.path().join("tiny.toml"), PRESET).unwrap();
     let actions = || {
         let mut program = Command::cargo_bin("tapir").unwrap();
-        program.current_dir(folder.path()).args(["actions", "tiny.toml", "--data", "data", "--out", "out"]);
+        program.current_dir(folder.path()).args([
+            "actions",
+            "tiny.toml",
+            "--data",
+            "data",
+            "--out",
+            "out",
+        ]);
         program
     };
     actions().assert().success().stdout(contains("actions: out/actions.tsv"));

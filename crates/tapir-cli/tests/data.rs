@@ -7,7 +7,8 @@ use std::{fs, path::Path};
 use assert_cmd::Command;
 use insta::assert_snapshot;
 
-/// What the program prints to both streams, and whether it failed, with temporary folders called DIR.
+/// What the program prints to both streams, and whether it failed, with temporary folders called
+/// DIR.
 fn tapir(folder: &Path, arguments: &str) -> String {
     let output = Command::cargo_bin("tapir")
         .unwrap()
@@ -15,7 +16,8 @@ fn tapir(folder: &Path, arguments: &str) -> String {
         .current_dir(folder)
         .output()
         .unwrap();
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
     let status = if output.status.success() { "" } else { "(failed)\n" };
     format!("{status}{text}").replace(&folder.display().to_string(), "DIR")
 }

@@ -8,7 +8,8 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value;
 use tapir::{
-    Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind, Scheme, Vocabulary,
+    Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
+    Vocabulary,
 };
 
 const WORDS: [&str; 8] = ["play", "some", "jazz", "by", "miles", "davis", "tomorrow", "in"];
@@ -33,16 +34,10 @@ impl Bed {
     fn with(kind: ReviserKind, delay: usize, max_length: usize, labels: &[&str]) -> Self {
         let bed = Self { folder: tempfile::tempdir().unwrap() };
         let config = Config {
-            version: tapir::FORMAT_VERSION,
             task: "toy".into(),
-            scheme: Scheme::Iob,
-            tokenizer: tapir::Tokenizer::default(),
             delay,
-            threshold: 0.5,
             max_length,
             embedding_dim: 6,
-            vector_gain: 1.0,
-            vectors: None,
             processor: Some(ProcessorConfig { layers: 1, hidden: 6, projection: None }),
             controller: Some(ControllerConfig { layers: 1, hidden: 6, memory: 3 }),
             reviser: Some(ReviserConfig {
@@ -53,7 +48,7 @@ impl Bed {
                 heads: 2,
                 norm: None,
             }),
-            provenance: serde_json::Map::new(),
+            ..Config::default()
         };
         let (labels, words) = (Labels::new(labels).unwrap(), Vocabulary::new(WORDS).unwrap());
         Parts::random(config, labels, words, 5).unwrap().save(bed.path("model")).unwrap();
@@ -69,7 +64,8 @@ impl Bed {
     fn corpus(&self, split: &str, sentences: &[(&str, &str)]) {
         let folder = self.path("data").join(split);
         fs::create_dir_all(&folder).unwrap();
-        let lines = |pick: fn(&(&str, &str)) -> String| sentences.iter().map(pick).collect::<String>();
+        let lines =
+            |pick: fn(&(&str, &str)) -> String| sentences.iter().map(pick).collect::<String>();
         fs::write(folder.join("seq.in"), lines(|s| format!("{}\n", s.0))).unwrap();
         fs::write(folder.join("seq.out"), lines(|s| format!("{}\n", s.1))).unwrap();
     }
@@ -98,10 +94,9 @@ impl Bed {
 
     fn fails(&self, command: &mut Command, reason: &str) {
         let before = list(self.folder.path());
-        command
-            .assert()
-            .failure()
-            .stderr(predicate::str::contains(reason).and(predicate::str::contains("panicked").not()));
+        command.assert().failure().stderr(
+            predicate::str::contains(reason).and(predicate::str::contains("panicked").not()),
+        );
         assert_eq!(list(self.folder.path()), before, "nothing may be left behind");
     }
 }
@@ -129,7 +124,8 @@ fn eval_prints_tables_and_json() {
             .and(predicate::str::contains("all (micro)")),
     );
     let results = bed.json("eval", &["--threshold", "1"]);
-    assert_eq!(results["version"], 1);
+    assert_eq!(results["version"], 2);
+    assert!(results["provenance"]["time"].as_str().unwrap().ends_with('Z'));
     assert_eq!(results["evaluation"]["incremental"]["edit_overhead"]["mean"], 0.0);
     assert_eq!(results["evaluation"]["actions"]["revise"], 0);
     assert_eq!(results["evaluation"]["words"], 15);
@@ -148,7 +144,8 @@ fn a_threshold_of_nought_is_the_reference() {
 fn eval_writes_its_record() {
     let bed = Bed::new();
     bed.tapir("eval").args(["--record", "record.json"]).assert().success();
-    let record: Value = serde_json::from_str(&fs::read_to_string(bed.path("record.json")).unwrap()).unwrap();
+    let record: Value =
+        serde_json::from_str(&fs::read_to_string(bed.path("record.json")).unwrap()).unwrap();
     assert_eq!(record["record"]["runs"].as_array().unwrap().len(), 4);
     assert_eq!(record["record"]["runs"][0]["outputs"][5].as_array().unwrap().len(), 6);
 }
@@ -195,7 +192,8 @@ fn analyze_counts_every_step_once() {
     let bed = Bed::with(ReviserKind::Transformer, 2, 200, &LABELS);
     bed.tapir("analyze").assert().success().stdout(predicate::str::contains("R∩C/R"));
     let policy = &bed.json("analyze", &[])["analysis"]["policy"];
-    let steps: u64 = policy.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    let steps: u64 =
+        policy.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(steps, 15 + 4 * 2, "every word, and the delay of every sentence");
 }
 
@@ -205,7 +203,9 @@ fn trace_shows_text_and_sentences() {
     bed.tapir("trace").args(["--sentence", "1", "--threshold", "0"]).assert().success().stdout(
         predicate::str::contains("sentence 1\n")
             .and(predicate::str::contains("\n  6  REVISE"))
-            .and(predicate::str::is_match("\ngold +O +O +B-genre +O +B-artist +I-artist\n").unwrap()),
+            .and(
+                predicate::str::is_match("\ngold +O +O +B-genre +O +B-artist +I-artist\n").unwrap(),
+            ),
     );
 
     let mut text = bed.plain();
@@ -223,7 +223,10 @@ fn bench_compares_six_systems() {
     let bed = Bed::new();
     let bench = &bed.json("bench", &["--repetitions", "2"])["bench"];
     assert_eq!(bench["systems"].as_array().unwrap().len(), 6);
-    assert_eq!(bench["systems"][0]["speedup"]["mean"], 1.0, "the reference is measured against itself");
+    assert_eq!(
+        bench["systems"][0]["speedup"]["mean"], 1.0,
+        "the reference is measured against itself"
+    );
     bed.tapir("bench")
         .args(["--repetitions", "1"])
         .assert()
@@ -271,7 +274,7 @@ fn report_joins_results() {
 #[test]
 fn results_of_another_version_are_refused() {
     let bed = Bed::new();
-    fs::write(bed.path("new.json"), r#"{"version": 2, "shape": "other"}"#).unwrap();
+    fs::write(bed.path("new.json"), r#"{"version": 3, "shape": "other"}"#).unwrap();
     fs::write(bed.path("none.json"), r#"{"a": 1}"#).unwrap();
     fs::write(bed.path("bad.json"), "{").unwrap();
     let report = |file: &str| {
@@ -279,11 +282,11 @@ fn results_of_another_version_are_refused() {
         command.args(["report", file, "--html", "report.html"]);
         command
     };
-    bed.fails(&mut report("new.json"), "results version 2");
+    bed.fails(&mut report("new.json"), "results version 3");
     bed.fails(&mut report("none.json"), "no `version` field");
     bed.fails(&mut report("bad.json"), "bad.json");
     bed.fails(&mut report("missing.json"), "missing.json");
-    bed.fails(&mut report("data"), "no .json file");
+    bed.fails(&mut report("data"), "no results in it");
 }
 
 #[test]
@@ -316,8 +319,11 @@ fn an_empty_split_is_refused() {
 fn sentences_beyond_the_model_s_limit_are_refused() {
     let bed = Bed::with(ReviserKind::Transformer, 1, 6, &LABELS);
     bed.fails(bed.tapir("eval").args(["-o", "out.json"]), "at most 6");
-    fs::write(bed.path("toy.toml"), fs::read_to_string(bed.path("toy.toml")).unwrap() + "max_length = 5\n")
-        .unwrap();
+    fs::write(
+        bed.path("toy.toml"),
+        fs::read_to_string(bed.path("toy.toml")).unwrap() + "max_length = 5\n",
+    )
+    .unwrap();
     bed.tapir("eval").assert().success().stdout(predicate::str::contains("3 sentences"));
 }
 

@@ -54,7 +54,11 @@ fn nothing_is_written_over_unasked() {
 #[test]
 fn errors_say_what_was_wrong() {
     let dir = tempfile::tempdir().unwrap();
-    tapir().args(["info", "no/such/model"]).assert().failure().stderr(contains("no such directory"));
+    tapir()
+        .args(["info", "no/such/model"])
+        .assert()
+        .failure()
+        .stderr(contains("no such directory"));
     tapir().args(["info"]).arg(dir.path()).assert().failure().stderr(contains("config.json"));
     let out = dir.path().join("out");
     tapir()

@@ -41,6 +41,7 @@ fn the_version_is_short_or_says_more() {
     let mut long = program(&["--version"]);
     long.env("TAPIR_KERNELS", "portable").assert().success().stdout(
         starts_with(number)
+            .and(contains("commit:  "))
             .and(contains("kernels: portable"))
             .and(contains("models:  snips"))
             .and(contains(format!("train:   {train}"))),
@@ -66,7 +67,10 @@ fn the_manual_has_a_page_for_every_command() {
     program(&["man", "-o"]).arg(&pages).assert().success().stdout("");
     for command in commands().iter().filter(|command| *command != "help") {
         let page = std::fs::read_to_string(pages.join(format!("tapir-{command}.1"))).unwrap();
-        assert!(page.contains(".SH OPTIONS") && page.contains(&format!("tapir\\-{command}")), "{page}");
+        assert!(
+            page.contains(".SH OPTIONS") && page.contains(&format!("tapir\\-{command}")),
+            "{page}"
+        );
     }
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -75,7 +79,10 @@ fn the_manual_has_a_page_for_every_command() {
 
 #[test]
 fn live_needs_a_terminal() {
-    program(&["live"]).assert().failure().stderr(contains("needs a terminal").and(contains("tapir tag")));
+    program(&["live"])
+        .assert()
+        .failure()
+        .stderr(contains("needs a terminal").and(contains("tapir tag")));
 }
 
 #[test]
@@ -116,14 +123,19 @@ fn the_pipeline_of_the_examples_runs() {
     let mut shell = Command::new("sh");
     shell.arg(script).env("TAPIR", assert_cmd::cargo::cargo_bin!("tapir"));
     let text = output(&mut shell);
-    assert_eq!(text.lines().filter(|line| line.starts_with("edits: position:")).count(), 5, "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("edits: position:")).count(),
+        5,
+        "{text}"
+    );
     let end = text.lines().last().unwrap();
     assert!(end.starts_with("final: ") && end.ends_with(r#""B-artist","I-artist""#), "{text}");
 }
 
 #[test]
 fn the_models_in_the_program_label_what_they_were_made_for() {
-    let tag = |model, text| output(&mut program(&["tag", "--model", model, "--format", "conll", text]));
+    let tag =
+        |model, text| output(&mut program(&["tag", "--model", model, "--format", "conll", text]));
     let slots = tag("snips", "play some jazz by miles davis");
     assert!(slots.contains("miles\tB-artist\ndavis\tI-artist"), "{slots}");
     let parts = tag("pos", "She doesn't sleep.");

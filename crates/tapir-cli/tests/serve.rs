@@ -46,8 +46,11 @@ impl Serving {
 fn request(address: SocketAddr, head: &str, body: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(socket, "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n")
-        .unwrap();
+    write!(
+        socket,
+        "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n"
+    )
+    .unwrap();
     write!(socket, "content-type: application/json\r\n\r\n{body}").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
@@ -56,16 +59,19 @@ fn request(address: SocketAddr, head: &str, body: &str) -> String {
 
 const TAG: (&str, &str) = ("POST /v1/tag", r#"{"text": "play some jazz by miles davis"}"#);
 
-/// A flag comes before the environment, and both before the file; what none of them says is the default.
+/// A flag comes before the environment, and both before the file; what none of them says is the
+/// default.
 #[test]
 fn flags_environment_and_file_in_that_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("serve.toml");
-    let file = "listen = '127.0.0.1:1'\nworkers = 3\nmodels.words = 'embedded:pos'\nlimits.texts = 2\n";
+    let file =
+        "listen = '127.0.0.1:1'\nworkers = 3\nmodels.words = 'embedded:pos'\nlimits.texts = 2\n";
     std::fs::write(&path, file).unwrap();
     let config = path.to_str().unwrap();
     let environment = [("TAPIR_LISTEN", "127.0.0.1:2"), ("TAPIR_CONFIG", config)];
-    // Port 1 of the file and 2 of the environment would be refused or wrong: the flag is what counts.
+    // Port 1 of the file and 2 of the environment would be refused or wrong: the flag is what
+    // counts.
     let serving = Serving::start(&["--listen", "127.0.0.1:0"], &environment);
     assert!(serving.0.address.port() > 2);
     let models = serving.request("GET /v1/models", "");
@@ -73,8 +79,11 @@ fn flags_environment_and_file_in_that_order() {
     let many = r#"{"inputs": [{"text": "a"}, {"text": "b"}, {"text": "c"}]}"#;
     assert!(serving.request("POST /v1/tag", many).contains("more than 2"));
     drop(serving);
-    let environment =
-        [("TAPIR_CONFIG", config), ("TAPIR_LISTEN", "127.0.0.1:0"), ("TAPIR_MODELS", "embedded:snips")];
+    let environment = [
+        ("TAPIR_CONFIG", config),
+        ("TAPIR_LISTEN", "127.0.0.1:0"),
+        ("TAPIR_MODELS", "embedded:snips"),
+    ];
     let serving = Serving::start(&[], &environment);
     assert!(serving.request("GET /v1/models", "").contains(r#""name":"snips""#));
     drop(serving);
@@ -82,7 +91,8 @@ fn flags_environment_and_file_in_that_order() {
     let bad = folder.path().join("bad.toml");
     std::fs::write(&bad, "lisen = '127.0.0.1:1'\n").unwrap();
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
-    let output = command.args(["serve", "--config"]).arg(&bad).assert().failure().get_output().clone();
+    let output =
+        command.args(["serve", "--config"]).arg(&bad).assert().failure().get_output().clone();
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("bad.toml") && error.contains("lisen"), "{error}");
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
@@ -98,7 +108,8 @@ fn it_stops_when_told_and_logs_no_words() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens.txt");
     std::fs::write(&tokens, "0123456789abcdef\n\nfedcba9876543210\n").unwrap();
-    let flags = ["--listen", "127.0.0.1:0", "--log-json", "--admin-token-file", tokens.to_str().unwrap()];
+    let flags =
+        ["--listen", "127.0.0.1:0", "--log-json", "--admin-token-file", tokens.to_str().unwrap()];
     let serving = Serving::start(&flags, &[("TAPIR_LOG", "debug")]);
     assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
     serving.signal("-HUP");
@@ -115,13 +126,17 @@ fn it_stops_when_told_and_logs_no_words() {
         assert!(log.contains(expected), "{expected} in {log}");
     }
     assert!(!log.contains("jazz") && !log.contains("miles"), "words of users in the log: {log}");
-    assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{log}");
+    assert!(
+        log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()),
+        "{log}"
+    );
 }
 
 /// Words that are logged are quoted: they cannot end a line and begin one of their own.
 #[test]
 fn words_cannot_forge_a_line_of_the_log() {
-    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--log-words"], &[("TAPIR_LOG", "info")]);
+    let serving =
+        Serving::start(&["--listen", "127.0.0.1:0", "--log-words"], &[("TAPIR_LOG", "info")]);
     let url = format!("ws://{}/v1/stream", serving.0.address);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -147,7 +162,8 @@ fn it_comes_back_after_a_kill() {
     let mut serving = Serving::start(&["--listen", "127.0.0.1:0"], &[]);
     for _ in 0..3 {
         let mut open = TcpStream::connect(serving.0.address).unwrap();
-        open.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n\r\n{").unwrap();
+        open.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n\r\n{")
+            .unwrap();
         assert!(serving.request(TAG.0, TAG.1).contains("B-artist"));
         serving.signal("-KILL");
         let address = serving.0.address;
@@ -158,13 +174,16 @@ fn it_comes_back_after_a_kill() {
     }
 }
 
-/// Memory after many sessions is memory before. Two thousand here; `TAPIR_SOAK_SESSIONS` for an hour's worth.
+/// Memory after many sessions is memory before. Two thousand here; `TAPIR_SOAK_SESSIONS` for an
+/// hour's worth.
 #[test]
 fn sessions_leave_nothing_behind() {
-    let sessions: usize = std::env::var("TAPIR_SOAK_SESSIONS").map_or(2_000, |text| text.parse().unwrap());
+    let sessions: usize =
+        std::env::var("TAPIR_SOAK_SESSIONS").map_or(2_000, |text| text.parse().unwrap());
     let serving = Serving::start(&["--listen", "127.0.0.1:0", "--requests", "1000000"], &[]);
-    let inputs: Vec<_> =
-        (0..100).map(|i| format!(r#"{{"text": "play track {i} by miles davis please"}}"#)).collect();
+    let inputs: Vec<_> = (0..100)
+        .map(|i| format!(r#"{{"text": "play track {i} by miles davis please"}}"#))
+        .collect();
     let body = format!(r#"{{"inputs": [{}]}}"#, inputs.join(","));
     let run = |sessions: usize| {
         for _ in 0..sessions / 100 {
@@ -177,15 +196,20 @@ fn sessions_leave_nothing_behind() {
     let before = memory();
     run(sessions);
     let after = memory();
-    println!("{before} bytes before, {after} after {sessions} sessions: {:.3} times", after / before);
+    println!(
+        "{before} bytes before, {after} after {sessions} sessions: {:.3} times",
+        after / before
+    );
     assert!(after <= 1.05 * before, "{before} bytes before, {after} after");
 }
 
-/// The load generator runs against the program itself. Nothing about its figures is asserted: machines differ.
+/// The load generator runs against the program itself. Nothing about its figures is asserted:
+/// machines differ.
 #[test]
 fn the_load_generator_measures() {
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
-    let flags = ["bench", "serve", "--streams", "20", "--rate", "2", "--seconds", "2", "--only", "--json"];
+    let flags =
+        ["bench", "serve", "--streams", "20", "--rate", "2", "--seconds", "2", "--only", "--json"];
     let output = command.args(flags).assert().success().get_output().stdout.clone();
     let report: serde_json::Value = serde_json::from_slice(&output).unwrap();
     assert_eq!((&report["asked"]["errors"], &report["asked"]["streams"]), (&0.into(), &20.into()));
@@ -204,7 +228,8 @@ fn the_load_generator_measures() {
         .stderr(predicates::str::contains("more than 0"));
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
     let this = cargo_bin("tapir");
-    let flags = ["bench", "serve", "--streams", "10", "--seconds", "0.5", "--only", "--json", "--against"];
+    let flags =
+        ["bench", "serve", "--streams", "10", "--seconds", "0.5", "--only", "--json", "--against"];
     let output = command.args(flags).arg(&this).assert().success().get_output().stdout.clone();
     let report: serde_json::Value = serde_json::from_slice(&output).unwrap();
     for turns in ["this", "other"] {
@@ -221,7 +246,9 @@ fn the_soak_is_survived() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("soak.json");
     let mut command = assert_cmd::Command::new(cargo_bin("tapir"));
-    command.args(["bench", "serve", "--soak", "--minutes", "0.1", "--streams", "20", "-o"]).arg(&path);
+    command
+        .args(["bench", "serve", "--soak", "--minutes", "0.1", "--streams", "20", "-o"])
+        .arg(&path);
     // It fails if an answer was late, which here it may be.
     let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);

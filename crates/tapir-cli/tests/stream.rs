@@ -35,7 +35,8 @@ fn answers(input: impl Into<Vec<u8>>) -> Vec<Response> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A thousand recognisers at once. Each says words, takes some back, sends whole hypotheses and changes its mind.
+/// A thousand recognisers at once. Each says words, takes some back, sends whole hypotheses and
+/// changes its mind.
 #[test]
 fn a_thousand_interleaved_sessions_are_as_fresh_ones() {
     const SESSIONS: usize = 1000;
@@ -70,7 +71,8 @@ fn a_thousand_interleaved_sessions_are_as_fresh_ones() {
         }
         requests.push(request);
     }
-    let finish = |id: usize| Request { session: Some(id.to_string()), finish: true, ..Request::default() };
+    let finish =
+        |id: usize| Request { session: Some(id.to_string()), finish: true, ..Request::default() };
     requests.extend((0..SESSIONS).map(finish));
     let input = requests.iter().fold(String::new(), |mut text, request| {
         writeln!(text, "{}", serde_json::to_string(request).unwrap()).unwrap();
@@ -103,13 +105,14 @@ fn bad_lines_are_answered_and_change_nothing() {
     let mut input = b"{\"push\": \"play\"}\n{\"push\": \"\xff\"}\n\0\x01\n".to_vec();
     input.extend(b"{\"push\": 7}\n[]\n{}\n{\"update\": [\"\"]}\n{\"push\": \"jazz\"}");
     let answers = answers(input);
-    let errors: Vec<_> = answers.iter().map(|answer| answer.error.clone().unwrap_or_default()).collect();
+    let errors: Vec<_> =
+        answers.iter().map(|answer| answer.error.clone().unwrap_or_default()).collect();
     insta::assert_snapshot!(errors.join("\n"));
     assert_eq!(answers.last().unwrap().update.as_ref().unwrap().step, 2);
 }
 
-/// However long a session is: whoever replays the edits has every label, and the end says from which
-/// word on it repeats them.
+/// However long a session is: whoever replays the edits has every label, and the end says from
+/// which word on it repeats them.
 #[test]
 fn long_sessions_lose_no_label() {
     for length in [1, 100, 464, 465, 1_000] {
@@ -130,15 +133,18 @@ fn long_sessions_lose_no_label() {
 }
 
 #[test]
-fn no_input_is_no_output() {
+fn every_line_has_an_answer_even_an_empty_one() {
     assert!(answers("").is_empty());
-    assert!(answers("\n\n  \n").is_empty());
+    let answers = answers("\n\n  \n");
+    assert_eq!(answers.len(), 3);
+    assert!(answers.iter().all(|answer| answer.error.as_ref().unwrap().contains("an empty line")));
 }
 
 #[test]
 fn sessions_have_a_limit() {
     let (_dir, mut program) = tapir("stream");
-    let input = "{\"session\": \"a\", \"push\": \"play\"}\n{\"session\": \"b\", \"push\": \"play\"}\n";
+    let input =
+        "{\"session\": \"a\", \"push\": \"play\"}\n{\"session\": \"b\", \"push\": \"play\"}\n";
     let text = output(program.args(["--sessions", "1"]).write_stdin(input));
     assert!(text.lines().nth(1).unwrap().contains("close one first"));
 }
@@ -170,7 +176,8 @@ fn a_message_without_end_is_passed_over_in_little_memory() {
 fn a_closed_pipe_is_no_error() {
     let (_dir, mut child) = spawn("stream", &[]);
     drop(child.stdout.take());
-    let _ = child.stdin.take().unwrap().write_all("{\"push\": \"play\"}\n".repeat(10_000).as_bytes());
+    let _ =
+        child.stdin.take().unwrap().write_all("{\"push\": \"play\"}\n".repeat(10_000).as_bytes());
     let end = child.wait_with_output().unwrap();
     assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
 }

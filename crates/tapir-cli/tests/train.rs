@@ -21,7 +21,7 @@ open = false
 hidden = 16
 feed_forward = 16
 heads = 2
-[generator.training]
+[training.generator]
 epochs = 2
 batch = 8
 learning_rate = 3e-3
@@ -31,7 +31,7 @@ layers = 1
 hidden = 16
 feed_forward = 16
 heads = 2
-[reviser_training]
+[training.reviser]
 epochs = 3
 batch = 8
 learning_rate = 3e-3
@@ -46,7 +46,7 @@ hidden = 16
 layers = 2
 hidden = 8
 memory = 3
-[first_pass_training]
+[training.first_pass]
 epochs = 3
 batch = 8
 learning_rate = 3e-3
@@ -93,7 +93,8 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
     let mut kills = 0;
     loop {
         let mut child = tapir(folder.path(), "killed").spawn().unwrap();
-        // A little longer each time, so that every moment of a run is hit and it still comes to its end.
+        // A little longer each time, so that every moment of a run is hit and it still comes to its
+        // end.
         let deadline = Instant::now() + Duration::from_millis(120 + 45 * kills);
         while Instant::now() < deadline && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(5));
@@ -105,10 +106,15 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
         kills += 1;
-        assert!(start.elapsed() < Duration::from_mins(2), "killed {kills} times without coming to an end");
+        assert!(
+            start.elapsed() < Duration::from_mins(2),
+            "killed {kills} times without coming to an end"
+        );
     }
     assert!(kills >= 2, "the run was too quick to be killed");
-    for file in ["generator.safetensors", "actions.tsv", "reviser.safetensors", "first-pass.safetensors"] {
+    for file in
+        ["generator.safetensors", "actions.tsv", "reviser.safetensors", "first-pass.safetensors"]
+    {
         let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).unwrap();
         assert!(read("whole") == read("killed"), "{file} differs after {kills} kills");
     }
@@ -127,7 +133,10 @@ fn bad_input_is_refused_before_any_time_is_spent() {
     refuse(&["tiny.toml", "--set", "reviser.heads=3"], "must divide");
     refuse(&["tiny.toml", "--data", "nowhere"], "no corpus for the task snips");
     refuse(&["nothing"], "no such preset");
-    refuse(&["small/snips", "--data", "data", "--set", "words.vectors=none.tapirvec"], "none.tapirvec");
+    refuse(
+        &["small/snips", "--data", "data", "--set", "words.vectors=none.tapirvec"],
+        "none.tapirvec",
+    );
 }
 
 #[test]
@@ -137,7 +146,14 @@ fn a_checkpoint_of_another_preset_is_refused_and_a_broken_one_is_named() {
     std::fs::create_dir_all(&out).unwrap();
     std::fs::write(out.join("generator.checkpoint"), b"nonsense").unwrap();
     let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
-    command.current_dir(folder.path()).args(["train", "tiny.toml", "--data", "data", "--out", "out"]);
+    command.current_dir(folder.path()).args([
+        "train",
+        "tiny.toml",
+        "--data",
+        "data",
+        "--out",
+        "out",
+    ]);
     command
         .assert()
         .failure()
@@ -161,9 +177,9 @@ fn a_preset_that_ships_trains_in_any_folder() {
         "processor.hidden=8",
         "processor.projection=8",
         "controller.hidden=8",
-        "generator.training.epochs=1",
-        "reviser_training.epochs=1",
-        "first_pass_training.epochs=1",
+        "training.generator.epochs=1",
+        "training.reviser.epochs=1",
+        "training.first_pass.epochs=1",
     ];
     let tapir = |arguments: &str| {
         let mut command = assert_cmd::Command::cargo_bin("tapir").unwrap();
@@ -174,7 +190,8 @@ fn a_preset_that_ships_trains_in_any_folder() {
     train.args(tiny.iter().flat_map(|setting| ["--set", setting])).assert().success();
     tapir("eval runs/shop/model shop.toml --reference").assert().success();
     tapir("tag --model runs/shop/model apples").assert().success();
-    // The corpus comes before any time is spent, so a wrong setting behind it shows that it is there.
+    // The corpus comes before any time is spent, so a wrong setting behind it shows that it is
+    // there.
     let mut snips = tapir("train small/snips --set words.vectors=none.tapirvec");
     snips.assert().failure().stderr(predicate::str::contains("none.tapirvec: no such file"));
 }
@@ -200,11 +217,21 @@ fn a_full_disk_ends_the_run_cleanly_and_the_next_one_goes_on() {
         let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
         let mut command = assert_cmd::Command::new("sh");
         command.current_dir(folder.path()).args(["-c", &script]).arg(binary);
-        command.args(["train", "tiny.toml", "--data", "data", "--out", "full", "--checkpoint-every", "0"]);
+        command.args([
+            "train",
+            "tiny.toml",
+            "--data",
+            "data",
+            "--out",
+            "full",
+            "--checkpoint-every",
+            "0",
+        ]);
         command.assert()
     };
     // In blocks of 512 bytes: enough for the generator's checkpoints, not for those of the reviser.
-    let size = |file: &str| std::fs::metadata(folder.path().join("whole").join(file)).unwrap().len();
+    let size =
+        |file: &str| std::fs::metadata(folder.path().join("whole").join(file)).unwrap().len();
     let generator = size("generator.safetensors") * 3 / 512 + 24;
     let failed = run(&generator.to_string()).failure();
     let message = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
@@ -246,9 +273,16 @@ fn tuning_searches_and_goes_on_where_it_was_stopped() {
     assert_eq!(second[..2], first[..2], "what was tried is not tried again");
     assert!(second.iter().all(|trial| trial["score"].as_f64().is_some_and(|score| score >= 0.0)));
     let best = std::fs::read_to_string(folder.path().join("tuned/best.toml")).unwrap();
-    assert!(best.contains("[reviser_training]"), "{best}");
+    assert!(best.contains("[training.reviser]"), "{best}");
     let mut train = Command::cargo_bin("tapir").unwrap();
-    train.current_dir(folder.path()).args(["train", "tuned/best.toml", "--data", "data", "--out", "best"]);
+    train.current_dir(folder.path()).args([
+        "train",
+        "tuned/best.toml",
+        "--data",
+        "data",
+        "--out",
+        "best",
+    ]);
     assert!(train.stderr(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
 }
 
@@ -256,7 +290,8 @@ fn tuning_searches_and_goes_on_where_it_was_stopped() {
 fn tuning_gives_up_a_trial_that_is_worse_than_most() {
     let folder = prepare();
     tune(folder.path(), "4", "3");
-    // The four trials are made out to have been better than anything can be, so that the fifth is worse.
+    // The four trials are made out to have been better than anything can be, so that the fifth is
+    // worse.
     let journal = folder.path().join("tuned/reviser.trials.jsonl");
     let mut better = String::new();
     for line in std::fs::read_to_string(&journal).unwrap().lines() {

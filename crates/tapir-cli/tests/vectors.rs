@@ -14,14 +14,19 @@ fn tapir(folder: &Path, arguments: &str) -> String {
         .current_dir(folder)
         .output()
         .unwrap();
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
     if output.status.success() { text } else { format!("(failed)\n{text}") }
 }
 
 #[test]
 fn built_pruned_and_looked_up() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("glove.txt"), "the 0.5 -1 2\nplay 1 0 0.25\nsong 3 2 1\nbad 1 2\n").unwrap();
+    fs::write(
+        folder.path().join("glove.txt"),
+        "the 0.5 -1 2\nplay 1 0 0.25\nsong 3 2 1\nbad 1 2\n",
+    )
+    .unwrap();
     fs::write(folder.path().join("list.txt"), "PLAY\nsong\n").unwrap();
     let mut said = String::new();
     for arguments in [

@@ -1,7 +1,8 @@
 //! How fast corpora are read and words are looked up: `cargo bench -p tapir-data`.
 //!
-//! Reading is also given as a ratio to counting the lines of the same file in the same run, which does not depend on
-//! the machine. With `TAPIR_BENCH_GIGABYTE=1` it also reads a file of a gigabyte and prints the memory that this takes.
+//! Reading is also given as a ratio to counting the lines of the same file in the same run, which
+//! does not depend on the machine. With `TAPIR_BENCH_GIGABYTE=1` it also reads a file of a gigabyte
+//! and prints the memory that this takes.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark should stop at the first surprise")]
 
@@ -74,7 +75,10 @@ fn reading(path: &Path, format: Format) {
     for _ in 0..9 {
         counting = counting.min(time(|| count_lines(path)));
         reading = reading.min(time(|| {
-            read(path, &options(format)).unwrap().map(|sentence| sentence.unwrap().len()).sum::<usize>()
+            read(path, &options(format))
+                .unwrap()
+                .map(|sentence| sentence.unwrap().len())
+                .sum::<usize>()
         }));
     }
     println!(
@@ -102,7 +106,8 @@ fn memory(path: &Path, format: Format) {
     // Linux: forget the peak so far.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let before = peak();
-    let words: usize = read(path, &options(format)).unwrap().map(|sentence| sentence.unwrap().len()).sum();
+    let words: usize =
+        read(path, &options(format)).unwrap().map(|sentence| sentence.unwrap().len()).sum();
     println!(
         "memory {format:<8} {size:.0} MB, {words} words: peak {:.1} MB before, {:.1} MB after",
         before,
@@ -114,13 +119,15 @@ fn memory(path: &Path, format: Format) {
 fn peak() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).map_or(f64::NAN, |kb| kb / 1e3)
+    line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or(f64::NAN, |kb| kb / 1e3)
 }
 
 fn vectors(folder: &Path, sentences: &[Sentence]) {
     let path = folder.join(tapir_models::VECTORS.name);
     fs::write(&path, tapir_models::VECTORS.bytes).unwrap();
-    let opened: Vec<Duration> = (0..20).map(|_| time(|| WordVectors::open(&path).unwrap())).collect();
+    let opened: Vec<Duration> =
+        (0..20).map(|_| time(|| WordVectors::open(&path).unwrap())).collect();
     println!("open vectors  {:.1?} first, {:.1?} best", opened[0], opened.iter().min().unwrap());
 
     let vectors = WordVectors::open(&path).unwrap();
@@ -159,6 +166,7 @@ fn clock() -> Duration {
 /// The time since the start, where the system does not tell a thread's own.
 #[cfg(not(unix))]
 fn clock() -> Duration {
-    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    static START: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
     START.elapsed()
 }

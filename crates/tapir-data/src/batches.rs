@@ -4,7 +4,8 @@ use tapir::{Labels, Vocabulary};
 
 use crate::{Error, Random, Result, Sentence};
 
-/// One sentence to learn from, its delay applied: NULL tokens at the end, labels shifted by as much.
+/// One sentence to learn from, its delay applied: NULL tokens at the end, labels shifted by as
+/// much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     /// Word rows of the vocabulary.
@@ -82,8 +83,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Puts examples together. A label weighs 1 / `labels`, an action 1 / `actions`: the totals of the whole batch, of
-    /// which this may be a part.
+    /// Puts examples together. A label weighs 1 / `labels`, an action 1 / `actions`: the totals of
+    /// the whole batch, of which this may be a part.
     pub fn new(examples: &[&Example], order: Order, (labels, actions): (usize, usize)) -> Self {
         let sentences = examples.len();
         let lengths: Vec<usize> = examples.iter().map(|example| example.ids.len()).collect();
@@ -97,7 +98,8 @@ impl Batch {
             labels: vec![[0.0; 2]; rows],
             actions: vec![[0.0; 2]; rows],
         };
-        let (label_weight, action_weight) = (1.0 / labels.max(1) as f32, 1.0 / actions.max(1) as f32);
+        let (label_weight, action_weight) =
+            (1.0 / labels.max(1) as f32, 1.0 / actions.max(1) as f32);
         for (b, example) in examples.iter().enumerate() {
             for (t, id) in example.ids.iter().enumerate() {
                 let row = match order {
@@ -116,8 +118,8 @@ impl Batch {
         batch
     }
 
-    /// Replaces words by UNK with probability `unknown`, so that its row is trained, and words with a row of their own by
-    /// their vector with probability `untuned`.
+    /// Replaces words by UNK with probability `unknown`, so that its row is trained, and words with
+    /// a row of their own by their vector with probability `untuned`.
     pub fn replace_words(
         &mut self,
         unknown: f64,
@@ -155,12 +157,12 @@ pub struct Prefix {
 }
 
 impl Batches {
-    /// How many batches are sorted by length among themselves: enough for batches of equal lengths, few enough that the
-    /// batches of two epochs differ.
+    /// How many batches are sorted by length among themselves: enough for batches of equal lengths,
+    /// few enough that the batches of two epochs differ.
     const POOL: usize = 50;
 
-    /// The order of an epoch, in which a sentence is cut to a random prefix with probability `prefixes`. The same seed and
-    /// epoch give the same batches.
+    /// The order of an epoch, in which a sentence is cut to a random prefix with probability
+    /// `prefixes`. The same seed and epoch give the same batches.
     pub fn epoch(
         examples: &[Example],
         size: usize,
@@ -212,7 +214,8 @@ mod tests {
         let padded: usize = batches
             .iter()
             .map(|batch| {
-                let examples: Vec<_> = batch.iter().map(|prefix| &examples[prefix.example]).collect();
+                let examples: Vec<_> =
+                    batch.iter().map(|prefix| &examples[prefix.example]).collect();
                 Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
             })
             .sum();
@@ -229,7 +232,10 @@ mod tests {
             .iter()
             .map(|batch| batch.iter().map(|prefix| [prefix.example, prefix.length]).collect())
             .collect();
-        assert_eq!(order, [[[5, 23], [4, 25]], [[0, 1], [1, 9]], [[2, 15], [3, 20]], [[6, 35], [7, 40]]]);
+        assert_eq!(
+            order,
+            [[[5, 23], [4, 25]], [[0, 1], [1, 9]], [[2, 15], [3, 20]], [[6, 35], [7, 40]]]
+        );
     }
 
     #[test]
@@ -267,8 +273,11 @@ mod tests {
     #[test]
     fn some_sentences_are_cut_to_prefixes() {
         let examples: Vec<_> = (0..1000).map(|_| example(10)).collect();
-        let lengths: Vec<usize> =
-            Batches::epoch(&examples, 16, 0.5, 1, 0).iter().flatten().map(|prefix| prefix.length).collect();
+        let lengths: Vec<usize> = Batches::epoch(&examples, 16, 0.5, 1, 0)
+            .iter()
+            .flatten()
+            .map(|prefix| prefix.length)
+            .collect();
         let cut = lengths.iter().filter(|length| **length < 10).count();
         assert!((400..500).contains(&cut), "{cut} of 1000 were cut");
         assert!(lengths.contains(&1) && lengths.iter().all(|length| (1..=10).contains(length)));

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A word or a label. Up to 24 bytes live in place, so that reading allocates almost nothing per word.
+/// A word or a label. Up to 24 bytes live in place, so that reading allocates almost nothing per
+/// word.
 pub type Text = compact_str::CompactString;
 
 /// Words, and one label for each.

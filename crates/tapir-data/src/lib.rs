@@ -1,30 +1,35 @@
 //! Everything between files on a disk and batches of numbers.
 //!
-//! Data flows one way: a [`Task`] names a corpus, [`read`] streams its [`Sentence`]s, [`examples`] turns words and labels
-//! into the numbers of a model's [`Vocabulary`](tapir::Vocabulary) and [`Labels`](tapir::Labels), and [`Batches`] puts
-//! them in an order that a seed fixes.
+//! Data flows one way: a [`Task`] names a corpus, [`read`] streams its [`Sentence`]s,
+//! [`vocabulary()`] and [`label_set`] number its words and labels, [`examples`] turns sentences
+//! into those numbers, and [`Batches`] puts them in an order that a seed fixes.
 
-mod aside;
+mod atomic_file;
 mod batches;
 mod corpus;
 mod error;
+mod fitting_tokenizer;
 mod format;
 mod lines;
 mod random;
+mod scheme;
 mod stats;
 mod task;
 mod vectors;
+mod vocabulary;
 
-pub use aside::Aside;
+pub use atomic_file::AtomicFile;
 pub use batches::{Batch, Batches, Example, Order, Prefix, examples};
 pub use corpus::{Corpus, Sentence, Split, Text};
 pub use error::{Error, Result};
+pub use fitting_tokenizer::fitting_tokenizer;
 pub use format::{Column, Columns, Conllu, Format, Options, Reader, SkipBad, Tag, Writer, read};
 pub use random::Random;
+pub use scheme::CorpusScheme;
 pub use stats::{Duplicates, Health, Stats};
-pub use tapir::Scheme;
-pub use task::{Cut, Files, Paths, Score, Task};
+pub use task::{Cut, Files, Metric, Paths, Task};
 pub use vectors::{VectorFormat, VectorOptions, VectorTable};
+pub use vocabulary::{VocabularyOptions, label_set, vocabulary};
 
 /// The examples of the README run, too.
 #[cfg(doctest)]

@@ -105,7 +105,8 @@ impl Lines {
             let before = bytes.len();
             if before >= LONGEST_LINE {
                 self.finished = true;
-                let reason = format!("line {} is longer than 64 MB; expected text", self.number + 1);
+                let reason =
+                    format!("line {} is longer than 64 MB; expected text", self.number + 1);
                 return Err(Error::file(&self.path, reason));
             }
             let read = self.source.by_ref().take(BUFFER as u64).read_to_end(&mut bytes);
@@ -127,8 +128,8 @@ impl Lines {
             self.start = 3;
         }
         let is_empty = self.start == bytes.len();
-        self.block =
-            String::from_utf8(bytes).map_or_else(|error| Block::Raw(error.into_bytes()), Block::Text);
+        self.block = String::from_utf8(bytes)
+            .map_or_else(|error| Block::Raw(error.into_bytes()), Block::Text);
         Ok(!is_empty)
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `SplitMix64` (Steele, Lea and Flood, 2014): one word of state, so that it is easily saved and restored.
+/// `SplitMix64` (Steele, Lea and Flood, 2014): one word of state, so that it is easily saved and
+/// restored.
 ///
 /// ```
 /// let mut random = tapir_data::Random::new(1);
@@ -17,9 +18,12 @@ impl Random {
         Self(seed)
     }
 
-    /// A generator for a seed and the place where it is used (an epoch, a batch), independent of its neighbours.
+    /// A generator for a seed and the place where it is used (an epoch, a batch), independent of
+    /// its neighbours.
     pub fn at(seed: u64, place: &[u64]) -> Self {
-        place.iter().fold(Self(seed), |random, part| Self(Self(random.0 ^ part.rotate_left(32)).next_u64()))
+        place
+            .iter()
+            .fold(Self(seed), |random, part| Self(Self(random.0 ^ part.rotate_left(32)).next_u64()))
     }
 
     /// 64 random bits.

@@ -3,13 +3,12 @@
 use std::{
     collections::{BTreeSet, HashSet},
     fmt,
-    hash::{DefaultHasher, Hash, Hasher},
 };
 
 use serde::Serialize;
-use tapir::WordVectors;
+use tapir::{Scheme, WordVectors};
 
-use crate::{Corpus, Scheme, Sentence, Split, Text};
+use crate::{Corpus, CorpusScheme, Sentence, Split, Text};
 
 /// Everything that `tapir data stats` says about a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,6 +34,8 @@ pub struct Stats {
 /// What may be wrong with a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Health {
+    /// Labels that a model of the task's scheme would not understand.
+    pub strange_labels: Vec<String>,
     /// `I-x` that continues nothing, in train, valid and test; absent where labels are plain.
     pub invalid_iob: Option<[usize; 3]>,
     /// Labels of valid or test that training never shows.
@@ -74,16 +75,16 @@ impl Stats {
     /// Counts a corpus; with vectors, also what they cover.
     ///
     /// ```
-    /// use tapir_data::{Corpus, Scheme, Sentence, Stats};
+    /// use tapir_data::{Corpus, CorpusScheme, Sentence, Stats};
     /// let train = vec![Sentence::new(["play", "westbam"], ["O", "B-artist"])];
     /// let test = vec![Sentence::new(["play", "slayer"], ["O", "I-artist"])];
     /// let corpus = Corpus { train, test, ..Corpus::default() };
-    /// let stats = Stats::of(&corpus, Scheme::Iob, None);
+    /// let stats = Stats::of(&corpus, CorpusScheme::Iob, None);
     /// assert_eq!(stats.vocabulary, 2);
     /// assert_eq!(stats.health.invalid_iob, Some([0, 0, 1]));
     /// assert_eq!(stats.health.unseen_labels, ["I-artist"]);
     /// ```
-    pub fn of(corpus: &Corpus, scheme: Scheme, vectors: Option<&WordVectors>) -> Self {
+    pub fn of(corpus: &Corpus, scheme: CorpusScheme, vectors: Option<&WordVectors>) -> Self {
         let vocabulary: HashSet<&Text> =
             corpus.train_and_valid().flat_map(|sentence| &sentence.words).collect();
         let sentences = Split::ALL.map(|split| corpus.split(split).len());
@@ -105,14 +106,15 @@ impl Stats {
 impl Health {
     fn of(
         corpus: &Corpus,
-        scheme: Scheme,
+        scheme: CorpusScheme,
         vectors: Option<&WordVectors>,
         vocabulary: &HashSet<&Text>,
         labels: &[BTreeSet<&Text>; 3],
     ) -> Self {
         let test_words = || corpus.test.iter().flat_map(|sentence| &sentence.words);
         let unknown_tokens = test_words().filter(|word| !vocabulary.contains(word)).count();
-        let unknown: HashSet<&Text> = test_words().filter(|word| !vocabulary.contains(word)).collect();
+        let unknown: HashSet<&Text> =
+            test_words().filter(|word| !vocabulary.contains(word)).collect();
         let covered = |words: &HashSet<&Text>| {
             vectors.map(|vectors| words.iter().filter(|word| vectors.row(word).is_some()).count())
         };
@@ -120,7 +122,8 @@ impl Health {
         let unseen: BTreeSet<_> =
             labels[1].union(&labels[2]).filter(|label| !labels[0].contains(*label)).collect();
         Self {
-            invalid_iob: (scheme == Scheme::Iob)
+            strange_labels: scheme.strangers(corpus),
+            invalid_iob: (scheme.of_model() == Scheme::Iob)
                 .then(|| Split::ALL.map(|split| corpus.split(split).iter().map(invalid_iob).sum())),
             unseen_labels: unseen.into_iter().map(ToString::to_string).collect(),
             unknown_tokens,
@@ -128,9 +131,13 @@ impl Health {
             unknown_words: unknown.len(),
             unknown_words_with_vector: covered(&unknown),
             vocabulary_with_vector,
-            vocabulary_with_vector_rate: ratio(vocabulary_with_vector.unwrap_or(0), vocabulary.len()),
+            vocabulary_with_vector_rate: ratio(
+                vocabulary_with_vector.unwrap_or(0),
+                vocabulary.len(),
+            ),
             duplicates: Duplicates::of(corpus),
-            longest: Split::ALL.map(|split| corpus.split(split).iter().map(Sentence::len).max().unwrap_or(0)),
+            longest: Split::ALL
+                .map(|split| corpus.split(split).iter().map(Sentence::len).max().unwrap_or(0)),
             too_long: corpus.too_long,
         }
     }
@@ -138,11 +145,9 @@ impl Health {
 
 impl Duplicates {
     fn of(corpus: &Corpus) -> Self {
-        let fingerprints =
-            |sentences: &[Sentence]| sentences.iter().map(fingerprint).collect::<HashSet<u64>>();
-        let (train, valid) = (fingerprints(&corpus.train), fingerprints(&corpus.valid));
-        let shared = |sentences: &[Sentence], others: &HashSet<u64>| {
-            sentences.iter().filter(|sentence| others.contains(&fingerprint(sentence))).count()
+        let (train, valid) = (texts(&corpus.train), texts(&corpus.valid));
+        let shared = |sentences: &[Sentence], others: &HashSet<&[Text]>| {
+            sentences.iter().filter(|sentence| others.contains(sentence.words.as_slice())).count()
         };
         Self {
             valid_in_train: shared(&corpus.valid, &train),
@@ -158,7 +163,8 @@ fn invalid_iob(sentence: &Sentence) -> usize {
     let mut invalid = 0;
     for (_, label) in sentence.tokens() {
         if let Some(kind) = label.strip_prefix("I-") {
-            let continues = previous.strip_prefix("B-").or(previous.strip_prefix("I-")) == Some(kind);
+            let continues =
+                previous.strip_prefix("B-").or(previous.strip_prefix("I-")) == Some(kind);
             invalid += usize::from(!continues);
         }
         previous = label;
@@ -166,10 +172,9 @@ fn invalid_iob(sentence: &Sentence) -> usize {
     invalid
 }
 
-fn fingerprint(sentence: &Sentence) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    sentence.words.hash(&mut hasher);
-    hasher.finish()
+/// What the sentences say, whatever their labels.
+fn texts(sentences: &[Sentence]) -> HashSet<&[Text]> {
+    sentences.iter().map(|sentence| sentence.words.as_slice()).collect()
 }
 
 fn tokens(sentences: &[Sentence]) -> usize {
@@ -200,16 +205,31 @@ impl fmt::Display for Stats {
 
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if !self.strange_labels.is_empty() {
+            let names = self.strange_labels.join(", ");
+            let count = self.strange_labels.len();
+            writeln!(f, "  labels of another scheme      {count}: {names}")?;
+            writeln!(f, "    set `scheme` in the task file: iob, iob1, bioes, io or plain")?;
+        }
         if let Some([train, valid, test]) = self.invalid_iob {
-            writeln!(f, "  invalid IOB transitions       {train} train / {valid} valid / {test} test")?;
+            writeln!(
+                f,
+                "  invalid IOB transitions       {train} train / {valid} valid / {test} test"
+            )?;
         }
         let unseen = self.unseen_labels.len();
-        let names = if unseen == 0 { String::new() } else { format!(": {}", self.unseen_labels.join(", ")) };
+        let names = if unseen == 0 {
+            String::new()
+        } else {
+            format!(": {}", self.unseen_labels.join(", "))
+        };
         writeln!(f, "  labels unseen in training     {unseen}{names}")?;
         let (tokens, words) = (thousands(self.unknown_tokens), thousands(self.unknown_words));
         let rate = 100.0 * self.unknown_rate;
         writeln!(f, "  test words out of vocabulary  {tokens} ({rate:.2} %), {words} distinct")?;
-        if let (Some(unknown), Some(known)) = (self.unknown_words_with_vector, self.vocabulary_with_vector) {
+        if let (Some(unknown), Some(known)) =
+            (self.unknown_words_with_vector, self.vocabulary_with_vector)
+        {
             let share = 100.0 * ratio(unknown, self.unknown_words);
             writeln!(f, "    of which have a vector      {} ({share:.1} %)", thousands(unknown))?;
             let share = 100.0 * self.vocabulary_with_vector_rate;

@@ -6,18 +6,21 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use tapir::{Scheme, Tokenizer};
+use tapir::Tokenizer;
 
 #[cfg(feature = "corpus")]
 use crate::format::read_seq_in_out;
-use crate::{Columns, Conllu, Corpus, Error, Format, Options, Random, Reader, Result, Sentence, Split, read};
+use crate::{
+    Columns, Conllu, Corpus, CorpusScheme, Error, Format, Options, Random, Reader, Result,
+    Sentence, Split, read,
+};
 
 /// A corpus and what to do with it.
 ///
 /// ```
 /// let task = tapir_data::Task::open("movie")?;
 /// assert_eq!(task.max_length, 200);
-/// assert_eq!(task.score, tapir_data::Score::F1);
+/// assert_eq!(task.score, tapir_data::Metric::F1);
 /// # Ok::<(), tapir_data::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,8 +31,8 @@ pub struct Task {
     /// What the task is, in a few words.
     #[serde(default)]
     pub title: String,
-    /// The folder of the corpus, relative to the task file; `data/<name>` of the working directory when absent,
-    /// or the corpus that ships where the program was built with it.
+    /// The folder of the corpus, relative to the task file; `data/<name>` of the working directory
+    /// when absent, or the corpus that ships where the program was built with it.
     pub data: Option<PathBuf>,
     /// Other names that the folder may have under `data`.
     #[serde(default)]
@@ -51,13 +54,13 @@ pub struct Task {
     /// What to take from CoNLL-U.
     #[serde(default)]
     pub conllu: Conllu,
-    /// What the labels mean.
-    pub scheme: Scheme,
-    /// How plain text is split into words as this corpus is.
-    #[serde(default)]
-    pub tokenizer: Tokenizer,
+    /// How the labels make spans; they are converted to what models have when the corpus is read.
+    pub scheme: CorpusScheme,
+    /// How plain text is split into words as this corpus is; found out when absent, see
+    /// [`fitting_tokenizer`](crate::fitting_tokenizer).
+    pub tokenizer: Option<Tokenizer>,
     /// How results are scored.
-    pub score: Score,
+    pub score: Metric,
     /// Longer sentences are left out.
     #[serde(default = "max_length")]
     pub max_length: usize,
@@ -115,7 +118,7 @@ impl Default for Cut {
 /// How results are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Score {
+pub enum Metric {
     /// F1 of whole spans.
     F1,
     /// The share of words with the right label.
@@ -169,7 +172,8 @@ impl Task {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self> {
-        let task: Self = toml::from_str(text).map_err(|error| Error::file(path, error.to_string()))?;
+        let task: Self =
+            toml::from_str(text).map_err(|error| Error::file(path, error.to_string()))?;
         let Cut { valid, .. } = task.split;
         if !(0.0..1.0).contains(&valid) {
             return Err(Error::file(
@@ -185,11 +189,14 @@ impl Task {
         Options { format: self.format, columns: self.columns.clone(), conllu: self.conllu }
     }
 
-    /// Finds the corpus: in `data`, in a folder of it that is called like the task, or where the task file says.
+    /// Finds the corpus: in `data`, in a folder of it that is called like the task, or where the
+    /// task file says.
     pub fn find(&self, data: Option<&Path>) -> Result<Paths> {
         let folder = self.folder(data).ok_or_else(|| self.missing(data))?;
         let find = |files: &Files| {
-            files.find(&folder).ok_or_else(|| Error::file(&folder, format!("lacks {}", files.list())))
+            files
+                .find(&folder)
+                .ok_or_else(|| Error::file(&folder, format!("lacks {}", files.list())))
         };
         Ok(Paths {
             train: find(&self.train)?,
@@ -228,7 +235,8 @@ impl Task {
         Error::file(self.root(data), reason)
     }
 
-    /// Opens the splits: on disk or, if there is no corpus and the task's own ships, in the program.
+    /// Opens the splits: on disk or, if there is no corpus and the task's own ships, in the
+    /// program.
     fn readers(&self, data: Option<&Path>) -> Result<Readers> {
         #[cfg(feature = "corpus")]
         if data.is_none()
@@ -268,7 +276,8 @@ impl Task {
         self.load_with(data, false).map(|(corpus, _)| corpus)
     }
 
-    /// Reads the whole corpus; with `skip_bad`, leaves out bad sentences and returns how many they were.
+    /// Reads the whole corpus; with `skip_bad`, leaves out bad sentences and returns how many they
+    /// were.
     pub fn load_with(&self, data: Option<&Path>, skip_bad: bool) -> Result<(Corpus, u64)> {
         let readers = self.readers(data)?;
         let mut bad = 0;
@@ -282,6 +291,7 @@ impl Task {
             } else {
                 reader.collect::<Result<_>>()?
             };
+            all.iter_mut().for_each(|sentence| self.scheme.convert(sentence));
             let before = all.len();
             all.retain(|sentence| sentence.len() <= self.max_length);
             corpus.too_long += before - all.len();
@@ -324,7 +334,8 @@ impl Cut {
         for index in &order[..count.min(order.len())] {
             is_valid[*index] = true;
         }
-        let (mut train, mut valid) = (Vec::with_capacity(sentences.len() - count), Vec::with_capacity(count));
+        let (mut train, mut valid) =
+            (Vec::with_capacity(sentences.len() - count), Vec::with_capacity(count));
         for (sentence, is_valid) in sentences.into_iter().zip(is_valid) {
             if is_valid { valid.push(sentence) } else { train.push(sentence) }
         }
@@ -345,7 +356,8 @@ mod tests {
 
     #[test]
     fn a_cut_is_the_same_every_time_and_as_large_as_the_papers() {
-        let sentences: Vec<_> = (0..9775).map(|i| Sentence::new([i.to_string()], ["O".to_owned()])).collect();
+        let sentences: Vec<_> =
+            (0..9775).map(|i| Sentence::new([i.to_string()], ["O".to_owned()])).collect();
         let (train, valid) = Cut::default().cut(sentences.clone());
         assert_eq!((train.len(), valid.len()), (8797, 978));
         assert_eq!((train, valid), Cut::default().cut(sentences));
@@ -353,7 +365,9 @@ mod tests {
 
     #[test]
     fn a_mistake_in_a_task_file_is_named() {
-        let error = Task::parse(Path::new("my.toml"), "name = 'x'\ntrian = 'train'").unwrap_err().to_string();
+        let error = Task::parse(Path::new("my.toml"), "name = 'x'\ntrian = 'train'")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("my.toml") && error.contains("trian"), "{error}");
     }
 

@@ -8,7 +8,9 @@ use std::{
 };
 
 use proptest::prelude::*;
-use tapir_data::{Column, Columns, Conllu, Error, Format, Options, Result, Sentence, Tag, Writer, read};
+use tapir_data::{
+    Column, Columns, Conllu, Error, Format, Options, Result, Sentence, Tag, Writer, read,
+};
 use tempfile::TempDir;
 
 fn file(content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
@@ -65,10 +67,12 @@ fn conll_2003_gives_three_tasks_from_one_file() {
 
 #[test]
 fn two_columns_come_in_either_order() {
-    let expected = [labelled(&[("bruce", "B-ACTOR"), ("willis", "I-ACTOR")]), labelled(&[("what", "O")])];
-    for text in
-        ["bruce\tB-ACTOR\nwillis\tI-ACTOR\n\nwhat\tO\n", "B-ACTOR\tbruce\nI-ACTOR\twillis\n\nO\twhat\n"]
-    {
+    let expected =
+        [labelled(&[("bruce", "B-ACTOR"), ("willis", "I-ACTOR")]), labelled(&[("what", "O")])];
+    for text in [
+        "bruce\tB-ACTOR\nwillis\tI-ACTOR\n\nwhat\tO\n",
+        "B-ACTOR\tbruce\nI-ACTOR\twillis\n\nO\twhat\n",
+    ] {
         assert_eq!(read_text(text), (Format::Columns, expected.to_vec()));
     }
 }
@@ -101,8 +105,16 @@ fn alarm_reminder_weather_in_both_layouts() {
     let (format, all) = read_text(tsv);
     assert_eq!(format, Format::ArwTsv);
     assert_eq!(all[1], labelled(&[("is", "O"), ("it", "O"), ("hot", "O")]));
-    let labels =
-        ["O", "O", "O", "O", "B-reminder/todo", "I-reminder/todo", "I-reminder/todo", "I-reminder/todo"];
+    let labels = [
+        "O",
+        "O",
+        "O",
+        "O",
+        "B-reminder/todo",
+        "I-reminder/todo",
+        "I-reminder/todo",
+        "I-reminder/todo",
+    ];
     assert_eq!(all[0].labels[..8], labels);
     assert_eq!(all[0].labels[8..], ["B-datetime", "I-datetime"]);
 }
@@ -152,15 +164,14 @@ fn seq_in_and_seq_out_are_read_together() {
     fs::write(folder.path().join("seq.out"), "O B-name I-name\n\nO O\nO\n").unwrap();
     let mut reader = read(folder.path(), &Options::default()).unwrap();
     let error = reader.next().unwrap().unwrap_err().to_string();
-    assert!(
-        error.ends_with(
-            "seq.out:1: 3 label(s) for the 4 word(s) on the same line of seq.in; expected as many"
-        )
-    );
+    assert!(error.ends_with(
+        "seq.out:1: 3 label(s) for the 4 word(s) on the same line of seq.in; expected as many"
+    ));
     assert_eq!(reader.next().unwrap().unwrap(), labelled(&[("play", "O"), ("it", "O")]));
     let error = reader.next().unwrap().unwrap_err().to_string();
     assert!(
-        error.ends_with("seq.out:4: seq.in ends after line 3; expected as many lines as in seq.out"),
+        error
+            .ends_with("seq.out:4: seq.in ends after line 3; expected as many lines as in seq.out"),
         "{error}"
     );
     assert!(reader.next().is_none());
@@ -246,15 +257,15 @@ fn what_a_format_cannot_hold_is_refused_and_nothing_is_left_behind() {
     let mut writer = Writer::create(&path, Format::Columns, &Options::default(), false).unwrap();
     writer.write(&labelled(&[("fine", "O")])).unwrap();
     let error = writer.write(&labelled(&[("a\tb", "O")])).unwrap_err().to_string();
-    let expected =
-        "sentence 2: the word \"a\\tb\" contains '\\t', which this format cannot hold; write jsonl instead";
+    let expected = "sentence 2: the word \"a\\tb\" contains '\\t', which this format cannot hold; write jsonl instead";
     assert!(error.ends_with(expected), "{error}");
     drop(writer);
     drop(Writer::create(&path, Format::SeqInOut, &Options::default(), false).unwrap());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Words of odd Unicode: quotes, backslashes, combining marks, other spaces, other scripts, labels as words.
+/// Words of odd Unicode: quotes, backslashes, combining marks, other spaces, other scripts, labels
+/// as words.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z0-9'\"\\\\.,#_:-]{1,12}",
@@ -288,8 +299,11 @@ fn round_trip(
 ) -> Result<(), TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
-    let columns =
-        Columns { word: Some(Column::Number(1)), label: Some(Column::Number(2)), ..Columns::default() };
+    let columns = Columns {
+        word: Some(Column::Number(1)),
+        label: Some(Column::Number(2)),
+        ..Columns::default()
+    };
     let options = Options { format: Some(format), columns, ..Options::default() };
     let mut writer = Writer::create(&path, format, &options, false).unwrap();
     let mut held = Vec::new();

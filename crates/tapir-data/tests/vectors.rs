@@ -99,7 +99,10 @@ fn bad_lines_are_named() {
         message(b"a 1 2\nb 1 2 3\n"),
         "v:2: 3 numbers for the word \"b\"; expected 2, as on the first line"
     );
-    assert_eq!(message(b"a 1 2\nb 1 x\n"), "v:2: \"x\" is no number, 0 before the end; expected 2 numbers");
+    assert_eq!(
+        message(b"a 1 2\nb 1 x\n"),
+        "v:2: \"x\" is no number, 0 before the end; expected 2 numbers"
+    );
     assert_eq!(message(b"a 1 nan\n"), "v:1: the number \"nan\" is not finite");
     assert_eq!(message(b""), "v: is empty; expected word vectors");
     assert_eq!(message(b"\n"), "v: holds no word; expected the format text");
@@ -107,7 +110,9 @@ fn bad_lines_are_named() {
         message(b"word\n"),
         "v:1: no number after \"word\"; expected a word and its numbers, separated by spaces"
     );
-    assert!(message(b"a 1 2\n\xFF 1 2\n").starts_with("v:2: byte 0xFF at column 1 is not valid UTF-8"));
+    assert!(
+        message(b"a 1 2\n\xFF 1 2\n").starts_with("v:2: byte 0xFF at column 1 is not valid UTF-8")
+    );
     let skip = VectorOptions { skip_bad: true, ..VectorOptions::default() };
     let (table, skipped) = read_with(b"a 1 2\nb 1\nc 3 4\n", &skip).unwrap();
     assert_eq!((table.len(), skipped), (2, 1));
@@ -137,7 +142,8 @@ fn a_directory_is_no_table() {
 fn pruning_changes_no_lookup_of_what_is_kept() {
     let vectors = reopened(&{
         let mut table = VectorTable::new(1);
-        for (number, word) in ["play", "Play", "PARIS", "Paris", "rest", "ÉTÉ"].iter().enumerate() {
+        for (number, word) in ["play", "Play", "PARIS", "Paris", "rest", "ÉTÉ"].iter().enumerate()
+        {
             table.push(word, &[number as f32 + 1.0]).unwrap();
         }
         table
@@ -214,7 +220,10 @@ fn scales_that_no_row_can_have_are_refused() {
     }
     for bad in ["inf", "NaN", "-1", "1e39", "much"] {
         let error = refusal(|header, _| header["__metadata__"]["scale"] = bad.into());
-        assert!(error.contains(&format!("`scale` is \"{bad}\"; expected a finite number")), "{error}");
+        assert!(
+            error.contains(&format!("`scale` is \"{bad}\"; expected a finite number")),
+            "{error}"
+        );
     }
     let mut table = VectorTable::new(1);
     assert!(table.push("a", &[f32::MAX]).unwrap_err().to_string().contains("too large"));
@@ -226,7 +235,8 @@ fn sizes_that_are_not_there_are_refused() {
         let error = refusal(|header, _| header["__metadata__"]["words"] = bad.into());
         assert!(error.contains(&format!("`words` is {bad:?}; expected a whole number")), "{error}");
     }
-    let error = refusal(|header, _| header["__metadata__"]["words"] = usize::MAX.to_string().into());
+    let error =
+        refusal(|header, _| header["__metadata__"]["words"] = usize::MAX.to_string().into());
     assert!(error.contains("do not agree"), "{error}");
     // No rows, each of them of more numbers than there is memory for.
     for shape in [[0, 1_u64 << 60], [0, 0], [1 << 60, 0]] {
@@ -279,7 +289,10 @@ fn tables_that_claim_more_than_there_is_are_refused() {
     let tensors = (0..9).map(|i| {
         let (start, end) = (i * largest, if i == 8 { u64::MAX } else { (i + 1) * largest });
         let shape = [1, end - start];
-        (i.to_string(), serde_json::json!({"dtype": "U8", "shape": shape, "data_offsets": [start, end]}))
+        (
+            i.to_string(),
+            serde_json::json!({"dtype": "U8", "shape": shape, "data_offsets": [start, end]}),
+        )
     });
     let header = serde_json::Value::Object(tensors.collect()).to_string();
     let whole = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
@@ -290,14 +303,17 @@ fn tables_that_claim_more_than_there_is_are_refused() {
         assert!(WordVectors::from_bytes(bytes.to_vec(), "forged").is_err());
     }
     for shape in [[0, 1_u64 << 60], [1 << 60, 0]] {
-        let header = serde_json::json!({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}});
+        let header =
+            serde_json::json!({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}});
         let header = header.to_string();
         let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
         let error = read_with(&bytes, &compact).unwrap_err().to_string();
         assert!(error.contains("holds no table"), "{error}");
     }
     let binary = VectorOptions { format: Some(VectorFormat::Word2vec), ..VectorOptions::default() };
-    for header in ["9 0\n", "18446744073709551615 0\n", "18446744073709551615 18446744073709551615\n"] {
+    for header in
+        ["9 0\n", "18446744073709551615 0\n", "18446744073709551615 18446744073709551615\n"]
+    {
         let error = read_with(header.as_bytes(), &binary).unwrap_err().to_string();
         assert!(error.contains("its first line is not `words dim`"), "{error}");
     }
@@ -311,7 +327,8 @@ fn no_damage_makes_the_reader_panic() {
     }
     let bytes = table.to_bytes().unwrap();
     for end in (0..bytes.len()).step_by(7) {
-        let error = WordVectors::from_bytes(bytes[..end].to_vec(), "cut.tapirvec").unwrap_err().to_string();
+        let error =
+            WordVectors::from_bytes(bytes[..end].to_vec(), "cut.tapirvec").unwrap_err().to_string();
         assert!(error.starts_with("cut.tapirvec: "), "{error}");
     }
     for at in 0..bytes.len() {

@@ -1,4 +1,5 @@
-//! What the policy does, whether it is right to, how far the two passes agree, and where the time goes (§6.1).
+//! What the policy does, whether it is right to, how far the two passes agree, and where the time
+//! goes (§6.1).
 
 use std::time::Instant;
 
@@ -8,12 +9,16 @@ use tapir::{Action, FinalPass, Mode, Model, Session};
 
 use crate::f1::ratio;
 use crate::record::numbered;
-use crate::{Dataset, Example, Percentiles, Record, Result, Run, Setting, Summary, edit_overhead};
+use crate::{
+    Dataset, GoldSentence, Percentiles, Record, Result, SentenceRun, Setting, Summary,
+    edit_overhead,
+};
 
-/// Steps by action and by the prefix that the policy faced: table "overall distribution of actions and prefixes".
+/// Steps by action and by the prefix that the policy faced: table "overall distribution of actions
+/// and prefixes".
 ///
-/// A prefix is correct if all its labels match the *final* output. It is the output as it stood before the step: what a
-/// revision would find. The empty prefix of the first step is correct.
+/// A prefix is correct if all its labels match the *final* output. It is the output as it stood
+/// before the step: what a revision would find. The empty prefix of the first step is correct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// REVISE with a correct prefix: R∩C, a revision that was not needed.
@@ -64,8 +69,10 @@ impl Policy {
 
     /// The paper's eight shares: R∩C/R, R∩I/R, W∩I/W, W∩C/W, then R∩C/C, W∩C/C, W∩I/I, R∩I/I.
     pub fn shares(&self) -> [f64; 8] {
-        let (correct, incorrect) =
-            (self.revise_correct + self.write_correct, self.revise_incorrect + self.write_incorrect);
+        let (correct, incorrect) = (
+            self.revise_correct + self.write_correct,
+            self.revise_incorrect + self.write_incorrect,
+        );
         [
             ratio(self.revise_correct, self.revise()),
             ratio(self.revise_incorrect, self.revise()),
@@ -125,7 +132,12 @@ const TIMED: usize = 200;
 
 impl Analysis {
     /// Analyses a record of a two-pass model; `progress` is called after each sentence.
-    pub fn of(model: &Model, dataset: &Dataset, record: &Record, progress: impl Fn() + Sync) -> Result<Self> {
+    pub fn of(
+        model: &Model,
+        dataset: &Dataset,
+        record: &Record,
+        progress: impl Fn() + Sync,
+    ) -> Result<Self> {
         Ok(Self {
             setting: record.setting,
             policy: Policy::of(record),
@@ -141,22 +153,28 @@ fn agreement(
     record: &Record,
     progress: impl Fn() + Sync,
 ) -> Result<Agreement> {
-    let pairs = dataset.examples.par_iter().zip(&record.runs).enumerate().map(|(i, (example, run))| {
-        let named = |error| numbered(error, i);
-        let first = Setting::of(model).mode(Mode::FirstPass).session(model)?;
-        let first = last(first, example).map_err(named)?;
-        // With τ = 1 only the last revision of `finish` runs the reviser: once a sentence and not once a word.
-        let second = Setting::of(model).mode(Mode::TwoPass).threshold(1.0).options();
-        let second = model.session_with(second.final_pass(FinalPass::Revise))?;
-        let second = last(second, example).map_err(named)?;
-        let same = first.iter().zip(&second).filter(|(a, b)| a == b).count();
-        progress();
-        Ok((same, first.len(), edit_overhead(&run.outputs)))
-    });
+    let pairs =
+        dataset.examples.par_iter().zip(&record.runs).enumerate().map(|(i, (example, run))| {
+            let named = |error| numbered(error, i);
+            let first = Setting::of(model).mode(Mode::FirstPass).session(model)?;
+            let first = last(first, example).map_err(named)?;
+            // With τ = 1 only the last revision of `finish` runs the reviser: once a sentence and
+            // not once a word.
+            let second = Setting::of(model).mode(Mode::TwoPass).threshold(1.0).options();
+            let second = model.session_with(second.final_pass(FinalPass::Revise))?;
+            let second = last(second, example).map_err(named)?;
+            let same = first.iter().zip(&second).filter(|(a, b)| a == b).count();
+            progress();
+            Ok((same, first.len(), edit_overhead(&run.outputs)))
+        });
     let pairs: Vec<(usize, usize, f64)> = pairs.collect::<Result<_>>()?;
     let (same, words) = pairs.iter().fold((0, 0), |(s, w), (same, words, _)| (s + same, w + words));
     let overhead = |agree: bool| -> Vec<f64> {
-        pairs.iter().filter(|(same, words, _)| (same == words) == agree).map(|pair| pair.2).collect()
+        pairs
+            .iter()
+            .filter(|(same, words, _)| (same == words) == agree)
+            .map(|pair| pair.2)
+            .collect()
     };
     let (agree, disagree) = (overhead(true), overhead(false));
     Ok(Agreement {
@@ -170,7 +188,7 @@ fn agreement(
 }
 
 /// The final output of a session that reads a whole sentence.
-fn last(mut session: Session, example: &Example) -> Result<Vec<u16>> {
+fn last(mut session: Session, example: &GoldSentence) -> Result<Vec<u16>> {
     for word in &example.words {
         session.push(word)?;
     }
@@ -189,7 +207,7 @@ fn time(model: &Model, dataset: &Dataset, setting: Setting) -> Result<Time> {
             let start = Instant::now();
             for (i, example) in examples.iter().enumerate() {
                 session.reset();
-                Run::make(&mut session, example).map_err(|error| numbered(error, i))?;
+                SentenceRun::make(&mut session, example).map_err(|error| numbered(error, i))?;
             }
             best = best.min(start.elapsed().as_secs_f64());
         }
@@ -198,5 +216,9 @@ fn time(model: &Model, dataset: &Dataset, setting: Setting) -> Result<Time> {
     let first_pass = seconds(setting.mode(Mode::FirstPass))?;
     let without = seconds(setting.mode(Mode::TwoPass).threshold(1.0))?;
     let all = seconds(setting.mode(Mode::TwoPass))?;
-    Ok(Time { first_pass, controller: (without - first_pass).max(0.0), reviser: (all - without).max(0.0) })
+    Ok(Time {
+        first_pass,
+        controller: (without - first_pass).max(0.0),
+        reviser: (all - without).max(0.0),
+    })
 }

@@ -1,7 +1,8 @@
 //! Speed: one sentence at a time, every prefix, on one core, as the paper measures it.
 //!
-//! The systems take turns within each repetition, so that whatever disturbs the machine disturbs all of them; ratios are
-//! taken within a repetition, and their spread says how far they can be trusted.
+//! The systems take turns within each repetition, so that whatever disturbs the machine disturbs
+//! all of them; ratios are taken within a repetition, and their spread says how far they can be
+//! trusted.
 
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tapir::{Mode, Model, Precision};
 
 use crate::record::numbered;
-use crate::{Dataset, Percentiles, Result, Run, Setting, Summary};
+use crate::{Dataset, Percentiles, Result, SentenceRun, Setting, Summary};
 
 /// What is timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +56,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Times a two-pass model; `progress` is called after each turn of a system, of which there are [`turns`](Self::turns).
+    /// Times a two-pass model; `progress` is called after each turn of a system, of which there are
+    /// [`turns`](Self::turns).
     pub fn run(
         model: &Model,
         dataset: &Dataset,
@@ -81,7 +83,8 @@ impl Bench {
                 let start = Instant::now();
                 for (sentence, example) in dataset.examples.iter().enumerate() {
                     session.reset();
-                    let run = Run::make(&mut session, example).map_err(|error| numbered(error, sentence))?;
+                    let run = SentenceRun::make(&mut session, example)
+                        .map_err(|error| numbered(error, sentence))?;
                     latencies[i].extend(run.nanos.iter().map(|nanos| *nanos as f64 / 1000.0));
                 }
                 seconds[i].push(start.elapsed().as_secs_f64().max(1e-9));
@@ -89,15 +92,20 @@ impl Bench {
             }
         }
         let (sentences, words) = (dataset.examples.len(), dataset.words());
-        let rate = |count: usize, seconds: &[f64]| Summary::of(seconds.iter().map(|s| count as f64 / s));
+        let rate =
+            |count: usize, seconds: &[f64]| Summary::of(seconds.iter().map(|s| count as f64 / s));
         let timed =
-            systems.iter().zip(&seconds).zip(latencies).map(|(((_, name, mode), own), latency)| System {
-                mode: *mode,
-                precision: (*name).to_owned(),
-                sentences_per_second: rate(sentences, own),
-                words_per_second: rate(words, own),
-                speedup: Summary::of(seconds[0].iter().zip(own).map(|(reference, own)| reference / own)),
-                latency: Percentiles::of(latency),
+            systems.iter().zip(&seconds).zip(latencies).map(|(((_, name, mode), own), latency)| {
+                System {
+                    mode: *mode,
+                    precision: (*name).to_owned(),
+                    sentences_per_second: rate(sentences, own),
+                    words_per_second: rate(words, own),
+                    speedup: Summary::of(
+                        seconds[0].iter().zip(own).map(|(reference, own)| reference / own),
+                    ),
+                    latency: Percentiles::of(latency),
+                }
             });
         let systems = timed.collect();
         Ok(Self { setting, sentences, words, repetitions, systems })

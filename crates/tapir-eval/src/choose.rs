@@ -10,8 +10,8 @@ use crate::{Error, Evaluation, Result, Sweep};
 
 /// What a threshold must satisfy, written `within=0.5,revisions=0.1,overhead=0.05` (any of them).
 ///
-/// With `within`, the score is safe and the steadiest output wins: least edit overhead, then fewest revisions. Without it
-/// the limits are safe and the best score wins.
+/// With `within`, the score is safe and the steadiest output wins: least edit overhead, then fewest
+/// revisions. Without it the limits are safe and the best score wins.
 ///
 /// ```
 /// let constraint: tapir_eval::Constraint = "within=0.5".parse()?;
@@ -20,7 +20,8 @@ use crate::{Error, Evaluation, Result, Sweep};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
-    /// The score is at most so many points (of 100) below that of the reviser at every word (τ = 0).
+    /// The score is at most so many points (of 100) below that of the reviser at every word (τ =
+    /// 0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
     /// At most this share of words triggers a revision: 0.1 is one in ten.
@@ -80,9 +81,12 @@ pub struct Choice {
 impl Constraint {
     /// Chooses among the thresholds of a sweep, which must include 0.
     pub fn choose(&self, sweep: &Sweep) -> Result<Choice> {
-        let reviser = sweep.evaluations.iter().find(|evaluation| evaluation.setting.threshold <= 0.0);
+        let reviser =
+            sweep.evaluations.iter().find(|evaluation| evaluation.setting.threshold <= 0.0);
         let best = reviser
-            .ok_or_else(|| Error::Constraint("the sweep lacks threshold 0, the reviser's score".to_owned()))?
+            .ok_or_else(|| {
+                Error::Constraint("the sweep lacks threshold 0, the reviser's score".to_owned())
+            })?
             .headline();
         let choices: Vec<Choice> = sweep.evaluations.iter().map(|e| self.weigh(e, best)).collect();
         let allowed = choices.iter().filter(|choice| self.allows(choice));
@@ -131,7 +135,8 @@ impl Constraint {
     }
 
     fn allows(&self, choice: &Choice) -> bool {
-        let below = |limit: Option<f64>, value: f64| limit.is_none_or(|limit| value <= limit + 1e-9);
+        let below =
+            |limit: Option<f64>, value: f64| limit.is_none_or(|limit| value <= limit + 1e-9);
         below(self.within, choice.below)
             && below(self.revisions, choice.revisions)
             && below(self.overhead, choice.edit_overhead)
@@ -153,7 +158,8 @@ impl std::fmt::Display for Choice {
 }
 
 impl Choice {
-    /// Makes the threshold the default of the model in `folder`, and notes in its configuration why.
+    /// Makes the threshold the default of the model in `folder`, and notes in its configuration
+    /// why.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let why = serde_json::to_value(self).map_err(|error| Error::results(folder, error))?;
         tapir::amend(folder, |config| {

@@ -11,7 +11,9 @@ use crate::Outputs;
 /// # Ok::<(), tapir_eval::Error>(())
 /// ```
 pub fn correction_time(outputs: &Outputs) -> Vec<usize> {
-    (0..outputs.len()).map(|word| outputs.changes(word).last().map_or(0, |step| step - word)).collect()
+    (0..outputs.len())
+        .map(|word| outputs.changes(word).last().map_or(0, |step| step - word))
+        .collect()
 }
 
 /// The correction time score, in 0..=1: the sum of all times over the largest that it could be.
@@ -24,5 +26,9 @@ pub fn correction_time(outputs: &Outputs) -> Vec<usize> {
 /// ```
 pub fn correction_time_score(outputs: &Outputs) -> f64 {
     let largest = outputs.len() * outputs.len().saturating_sub(1) / 2;
-    if largest == 0 { 0.0 } else { correction_time(outputs).iter().sum::<usize>() as f64 / largest as f64 }
+    if largest == 0 {
+        0.0
+    } else {
+        correction_time(outputs).iter().sum::<usize>() as f64 / largest as f64
+    }
 }

@@ -1,4 +1,5 @@
-//! What a model is evaluated on: the sentences of one split, checked against the model before anything runs.
+//! What a model is evaluated on: the sentences of one split, checked against the model before
+//! anything runs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,18 +19,19 @@ pub struct Dataset {
     /// How labels make spans.
     pub scheme: Scheme,
     /// How results are scored.
-    pub score: tapir_data::Score,
-    /// Labels by id: the model's own, then those of the split that it does not know and so never gets right.
+    pub score: tapir_data::Metric,
+    /// Labels by id: the model's own, then those of the split that it does not know and so never
+    /// gets right.
     pub labels: Vec<String>,
     /// How many of the labels are the model's.
     pub known: usize,
     /// The sentences.
-    pub examples: Vec<Example>,
+    pub examples: Vec<GoldSentence>,
 }
 
 /// One sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Example {
+pub struct GoldSentence {
     /// Its words.
     pub words: Vec<String>,
     /// The gold label of each word.
@@ -39,16 +41,18 @@ pub struct Example {
 impl Dataset {
     /// Takes a split of a task's corpus for a model.
     ///
-    /// An error if the split is empty, if the model lacks a label of the training split (it is a model of another task), or
-    /// if a sentence is longer than the model reads. A label that occurs only in the split itself is no fault of the model:
-    /// it is kept, and counts as wrong.
+    /// An error if the split is empty, if the model lacks a label of the training split (it is a
+    /// model of another task), or if a sentence is longer than the model reads. A label that occurs
+    /// only in the split itself is no fault of the model: it is kept, and counts as wrong.
     pub fn new(model: &Model, task: &Task, corpus: &Corpus, split: Split) -> Result<Self> {
         let known = model.labels();
         let trained: BTreeSet<&str> =
             corpus.train.iter().flat_map(|sentence| &sentence.labels).map(Text::as_str).collect();
-        let missing: Vec<&str> = trained.into_iter().filter(|label| known.id(label).is_none()).collect();
+        let missing: Vec<&str> =
+            trained.into_iter().filter(|label| known.id(label).is_none()).collect();
         if !missing.is_empty() {
-            let examples: Vec<String> = missing.iter().take(3).map(|label| format!("`{label}`")).collect();
+            let examples: Vec<String> =
+                missing.iter().take(3).map(|label| format!("`{label}`")).collect();
             let trained = match model.config().task.as_str() {
                 "" => "a task that it does not name".to_owned(),
                 name => format!("`{name}`"),
@@ -62,11 +66,13 @@ impl Dataset {
         }
         let sentences = corpus.split(split);
         if sentences.is_empty() {
-            return Err(Error::Empty { what: format!("the {} split of {}", split.name(), task.name) });
+            return Err(Error::Empty {
+                what: format!("the {} split of {}", split.name(), task.name),
+            });
         }
         let mut dataset = Self::of(model, sentences)?;
         (dataset.task, dataset.split) = (task.name.clone(), split.name().to_owned());
-        (dataset.scheme, dataset.score) = (task.scheme, task.score);
+        (dataset.scheme, dataset.score) = (task.scheme.of_model(), task.score);
         Ok(dataset)
     }
 
@@ -104,11 +110,14 @@ impl Dataset {
                 })
             });
             let gold = gold.collect();
-            examples.push(Example { words: sentence.words.iter().map(ToString::to_string).collect(), gold });
+            examples.push(GoldSentence {
+                words: sentence.words.iter().map(ToString::to_string).collect(),
+                gold,
+            });
         }
         let score = match config.scheme {
-            Scheme::Iob => tapir_data::Score::F1,
-            Scheme::Plain => tapir_data::Score::Accuracy,
+            Scheme::Iob => tapir_data::Metric::F1,
+            Scheme::Plain => tapir_data::Metric::Accuracy,
         };
         Ok(Self {
             task: config.task.clone(),
@@ -143,8 +152,8 @@ impl Dataset {
     /// `F1` or `accuracy`: what the paper's tables show for the task.
     pub fn score_name(&self) -> &'static str {
         match self.score {
-            tapir_data::Score::F1 => "F1",
-            tapir_data::Score::Accuracy => "accuracy",
+            tapir_data::Metric::F1 => "F1",
+            tapir_data::Metric::Accuracy => "accuracy",
         }
     }
 

@@ -5,7 +5,7 @@ use tapir::{Action, Model};
 
 use crate::f1::ratio;
 use crate::{
-    Dataset, Operations, Percentiles, Record, Run, Scores, Setting, Streaming, Summary,
+    Dataset, Operations, Percentiles, Record, Scores, SentenceRun, Setting, Streaming, Summary,
     correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
     relative_correctness_ahead,
 };
@@ -22,7 +22,8 @@ pub struct Incremental {
     pub correction_time: Summary,
     /// Relative correctness: higher is better.
     pub relative_correctness: Summary,
-    /// The versions with a look-ahead of 1 and 2, from the undelayed outputs; none for a model that is delayed itself.
+    /// The versions with a look-ahead of 1 and 2, from the undelayed outputs; none for a model that
+    /// is delayed itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ahead: Vec<Ahead>,
 }
@@ -40,18 +41,24 @@ pub struct Ahead {
 
 impl Incremental {
     /// Summarises the metrics of some runs.
-    pub fn of<'a>(runs: impl Iterator<Item = &'a Run> + Clone, delayed: bool) -> Self {
+    pub fn of<'a>(runs: impl Iterator<Item = &'a SentenceRun> + Clone, delayed: bool) -> Self {
         let ahead = |delay| Ahead {
             delay,
-            edit_overhead: Summary::of(runs.clone().map(|run| edit_overhead_ahead(&run.outputs, delay))),
+            edit_overhead: Summary::of(
+                runs.clone().map(|run| edit_overhead_ahead(&run.outputs, delay)),
+            ),
             relative_correctness: Summary::of(
                 runs.clone().map(|run| relative_correctness_ahead(&run.outputs, delay)),
             ),
         };
         Self {
             edit_overhead: Summary::of(runs.clone().map(|run| edit_overhead(&run.outputs))),
-            correction_time: Summary::of(runs.clone().map(|run| correction_time_score(&run.outputs))),
-            relative_correctness: Summary::of(runs.clone().map(|run| relative_correctness(&run.outputs))),
+            correction_time: Summary::of(
+                runs.clone().map(|run| correction_time_score(&run.outputs)),
+            ),
+            relative_correctness: Summary::of(
+                runs.clone().map(|run| relative_correctness(&run.outputs)),
+            ),
             ahead: if delayed { Vec::new() } else { LOOK_AHEADS.map(ahead).to_vec() },
         }
     }
@@ -95,7 +102,7 @@ pub struct Evaluation {
     /// How many words.
     pub words: usize,
     /// `F1` or `accuracy`: which of the scores the paper's tables show for this task.
-    pub score: tapir_data::Score,
+    pub score: tapir_data::Metric,
     /// Scores of the final outputs.
     pub scores: Scores,
     /// Incremental metrics of all sentences.
@@ -124,19 +131,28 @@ impl Evaluation {
             .collect();
         let delayed = record.setting.delay > 0;
         let split = |right: bool| {
-            let runs = pairs().filter(move |(example, run)| (example.gold == run.outputs.last()) == right);
+            let runs =
+                pairs().filter(move |(example, run)| (example.gold == run.outputs.last()) == right);
             Incremental::of(runs.map(|(_, run)| run), delayed)
         };
         let operations = Operations::of(model.config(), model.labels().len());
-        let cost = |run: &Run| operations.sentence(&run.actions, record.setting.mode) as f64;
-        let nanos: Vec<f64> =
-            record.runs.iter().flat_map(|run| &run.nanos).map(|nanos| *nanos as f64 / 1000.0).collect();
+        let cost =
+            |run: &SentenceRun| operations.sentence(&run.actions, record.setting.mode) as f64;
+        let nanos: Vec<f64> = record
+            .runs
+            .iter()
+            .flat_map(|run| &run.nanos)
+            .map(|nanos| *nanos as f64 / 1000.0)
+            .collect();
         Self {
             setting: record.setting,
             sentences: dataset.examples.len(),
             words: dataset.words(),
             score: dataset.score,
-            scores: Scores::of(names.iter().map(|(gold, predicted)| (gold, predicted)), dataset.scheme),
+            scores: Scores::of(
+                names.iter().map(|(gold, predicted)| (gold, predicted)),
+                dataset.scheme,
+            ),
             incremental: Incremental::of(record.runs.iter(), delayed),
             right: split(true),
             wrong: split(false),
@@ -150,16 +166,16 @@ impl Evaluation {
     /// The score that the paper's tables show for the task, in 0..=1.
     pub fn headline(&self) -> f64 {
         match self.score {
-            tapir_data::Score::F1 => self.scores.micro.f1,
-            tapir_data::Score::Accuracy => self.scores.accuracy,
+            tapir_data::Metric::F1 => self.scores.micro.f1,
+            tapir_data::Metric::Accuracy => self.scores.accuracy,
         }
     }
 
     /// What [`headline`](Self::headline) is.
     pub fn headline_name(&self) -> &'static str {
         match self.score {
-            tapir_data::Score::F1 => "F1",
-            tapir_data::Score::Accuracy => "accuracy",
+            tapir_data::Metric::F1 => "F1",
+            tapir_data::Metric::Accuracy => "accuracy",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Entity precision, recall and F1 as seqeval computes them in its default mode, and token accuracy.
+//! Entity precision, recall and F1 as seqeval computes them in its default mode, and token
+//! accuracy.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +8,18 @@ use tapir::{Scheme, spans};
 
 /// Precision, recall and F1 of one type of span, or of all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Score {
+pub struct LabelScore {
     /// Of the spans found, the share that is right; 0 if none was found.
     pub precision: f64,
     /// Of the spans in the gold labels, the share that was found; 0 if there is none.
     pub recall: f64,
     /// Their harmonic mean.
     pub f1: f64,
-    /// How many spans the gold labels have.
+    /// Spans that were found and are right.
+    pub right: usize,
+    /// Spans that were found.
+    pub found: usize,
+    /// Spans of the gold labels.
     pub support: usize,
 }
 
@@ -22,13 +27,16 @@ pub struct Score {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// All spans together.
-    pub micro: Score,
+    pub micro: LabelScore,
     /// By type of span (by label, where labels do not make spans).
-    pub labels: BTreeMap<String, Score>,
+    pub labels: BTreeMap<String, LabelScore>,
     /// The share of words with the right label.
     pub accuracy: f64,
     /// The share of sentences with only right labels.
     pub exact: f64,
+    /// The share of sentences with the right spans and no others, by the lenient rule of F1: an
+    /// `I-x` that continues nothing begins a span.
+    pub exact_spans: f64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -45,11 +53,12 @@ impl Counts {
         self.gold += other.gold;
     }
 
-    fn score(self) -> Score {
+    fn score(self) -> LabelScore {
         let (precision, recall) = (ratio(self.right, self.found), ratio(self.right, self.gold));
         let sum = precision + recall;
         let f1 = if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 };
-        Score { precision, recall, f1, support: self.gold }
+        let Self { right, found, gold: support } = self;
+        LabelScore { precision, recall, f1, right, found, support }
     }
 }
 
@@ -72,7 +81,7 @@ impl Scores {
         scheme: Scheme,
     ) -> Self {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
-        let (mut words, mut right, mut count, mut exact) = (0, 0, 0, 0);
+        let (mut words, mut right, mut count, mut exact, mut exact_spans) = (0, 0, 0, 0, 0);
         for (gold, predicted) in sentences {
             let same = gold.iter().zip(predicted).filter(|(g, p)| g.as_ref() == p.as_ref()).count();
             words += gold.len();
@@ -81,6 +90,7 @@ impl Scores {
             exact += usize::from(same == gold.len());
             // Spans come in order and do not overlap, so that a search by start is enough.
             let (gold, found) = (spans(gold, scheme), spans(predicted, scheme));
+            exact_spans += usize::from(gold == found);
             for span in &gold {
                 entry(&mut counts, &span.label).gold += 1;
             }
@@ -98,6 +108,7 @@ impl Scores {
             labels: counts.into_iter().map(|(label, count)| (label, count.score())).collect(),
             accuracy: ratio(right, words),
             exact: ratio(exact, count),
+            exact_spans: ratio(exact_spans, count),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Evaluate incremental sequence labelling as the TAPIR paper does, and show it.
 //!
-//! Data flows one way: a [`Dataset`] is what a model is evaluated on, a [`Record`] is what the model did at each word, and
-//! every metric derives from that record.
+//! Data flows one way: a [`Dataset`] is what a model is evaluated on, a [`Record`] is what the
+//! model did at each word, and every metric derives from that record.
 //!
 //! ```
 //! # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
@@ -16,6 +16,7 @@
 
 mod against;
 mod analysis;
+mod behaviour;
 mod bench;
 mod choose;
 mod correction_time;
@@ -28,6 +29,7 @@ mod operations;
 mod outputs;
 mod paper;
 mod plot;
+mod provenance;
 mod record;
 mod relative_correctness;
 mod report;
@@ -42,22 +44,23 @@ mod trace;
 
 pub use against::Against;
 pub use analysis::{Agreement, Analysis, Policy, Time};
+pub use behaviour::{Behaviour, BehaviourResults, Failure, KindResults};
 pub use bench::{Bench, System};
 pub use choose::{Choice, Constraint};
 pub use correction_time::{correction_time, correction_time_score};
-pub use dataset::{Dataset, Example};
+pub use dataset::{Dataset, GoldSentence};
 pub use edit_overhead::{edit_overhead, edit_overhead_ahead};
 pub use error::{Error, Result};
 pub use evaluation::{Actions, Ahead, Evaluation, Incremental};
-pub use f1::{Score, Scores};
+pub use f1::{LabelScore, Scores};
 pub use operations::Operations;
 pub use outputs::Outputs;
 pub use paper::{Paper, Triple, paper};
-pub use record::{Record, Run, Setting};
+pub use provenance::Provenance;
+pub use record::{Record, SentenceRun, Setting};
 pub use relative_correctness::{relative_correctness, relative_correctness_ahead};
 pub use report::Report;
-
-pub use results::{ModelInfo, RESULTS_VERSION, Results, write_aside};
+pub use results::{ModelInfo, RESULTS_VERSION, Results, write_atomically};
 pub use streaming::Streaming;
 pub use summary::{Percentiles, Summary};
 pub use sweep::{Sweep, sweep, thresholds};

@@ -1,7 +1,8 @@
 //! Floating-point operations: what a sentence costs, whatever the machine.
 //!
-//! Matrix products and attention count, two operations for a multiplication and its addition. Functions applied to each
-//! value (gates, softmax, norms) are left out: they are below a hundredth at the paper's sizes.
+//! Matrix products and attention count, two operations for a multiplication and its addition.
+//! Functions applied to each value (gates, softmax, norms) are left out: they are below a hundredth
+//! at the paper's sizes.
 
 use tapir::{Action, Config, Mode, ReviserKind};
 
@@ -44,13 +45,17 @@ impl<'a> Operations<'a> {
 
     /// One step (counted from 1) of controller and policy.
     pub fn controller(&self, step: usize) -> u64 {
-        let (Some(p), Some(c)) = (&self.config.processor, &self.config.controller) else { return 0 };
+        let (Some(p), Some(c)) = (&self.config.processor, &self.config.controller) else {
+            return 0;
+        };
         let (h, n) = (p.hidden as u64, c.hidden as u64);
         let entries = c.memory.min(step.saturating_sub(1)) as u64;
         let layer = |l: usize| {
             let input = if l == 0 { self.x() } else { n };
-            // A score and the two summaries for each entry; the keys of the entries are made when they are written.
-            let attention = if entries == 0 { 0 } else { product(n, h + n, 1) + 3 * product(1, n, entries) };
+            // A score and the two summaries for each entry; the keys of the entries are made when
+            // they are written.
+            let attention =
+                if entries == 0 { 0 } else { product(n, h + n, 1) + 3 * product(1, n, entries) };
             attention + product(4 * n, n + input, 1)
         };
         (0..c.layers).map(layer).sum::<u64>() + product(1, n, 1)
@@ -58,9 +63,12 @@ impl<'a> Operations<'a> {
 
     /// Writing `rows` entries of the memory.
     pub fn memory(&self, rows: usize) -> u64 {
-        let (Some(p), Some(c)) = (&self.config.processor, &self.config.controller) else { return 0 };
+        let (Some(p), Some(c)) = (&self.config.processor, &self.config.controller) else {
+            return 0;
+        };
         let (h, n) = (p.hidden as u64, c.hidden as u64);
-        let row = product(h, self.labels, 1) + product(n, 2 * h, 1) + c.layers as u64 * product(n, n, 1);
+        let row =
+            product(h, self.labels, 1) + product(n, 2 * h, 1) + c.layers as u64 * product(n, n, 1);
         rows as u64 * row
     }
 
@@ -71,7 +79,8 @@ impl<'a> Operations<'a> {
         let attention = match r.kind {
             // Scores and weighted sums, each rows x rows x d in all heads together.
             ReviserKind::Transformer => 2 * product(rows, d, rows),
-            // Keys into values, and queries against the sum: a square of the head's size a head and row.
+            // Keys into values, and queries against the sum: a square of the head's size a head and
+            // row.
             ReviserKind::LinearTransformer => 2 * product(d, d / r.heads as u64, rows),
         };
         let layer = product(4 * d, d, rows) + attention + 2 * product(f, d, rows);
@@ -87,7 +96,9 @@ impl<'a> Operations<'a> {
             match (mode, action) {
                 (Mode::Restart, _) => self.reviser(t.min(window)),
                 (Mode::FirstPass, _) => self.first_pass(),
-                (Mode::TwoPass, Action::Write) => self.first_pass() + self.controller(t) + self.memory(1),
+                (Mode::TwoPass, Action::Write) => {
+                    self.first_pass() + self.controller(t) + self.memory(1)
+                }
                 (Mode::TwoPass, Action::Revise) => {
                     let second = self.reviser(t.min(window)) + self.memory(entries.min(t));
                     self.first_pass() + self.controller(t) + second

@@ -1,4 +1,5 @@
-//! The output buffer after every step of one sentence: what all incremental metrics are computed from.
+//! The output buffer after every step of one sentence: what all incremental metrics are computed
+//! from.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,8 @@ impl Outputs {
 
     /// The steps, from 0, at which the word at `position` got another label than it had.
     pub(crate) fn changes(&self, position: usize) -> impl Iterator<Item = usize> + '_ {
-        (position + 1..self.steps).filter(move |&step| self.at(step)[position] != self.at(step - 1)[position])
+        (position + 1..self.steps)
+            .filter(move |&step| self.at(step)[position] != self.at(step - 1)[position])
     }
 }
 

@@ -10,7 +10,8 @@ pub struct Paper {
     pub task: &'static str,
     /// The name in the paper's tables.
     pub title: &'static str,
-    /// Scores of full test sentences (table "non-incremental performance"): reference, then Trf and LT with delays 0, 1, 2.
+    /// Scores of full test sentences (table "non-incremental performance"): reference, then Trf and
+    /// LT with delays 0, 1, 2.
     pub reference: f64,
     /// Trf with delays 0, 1, 2.
     pub transformer: [f64; 3],
@@ -53,7 +54,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [1.103, 4.958, 8.983],
         reference_incremental: [0.181, 0.1, 0.75],
         reference_ahead: [0.081, 0.046, 0.887, 0.933],
-        transformer_incremental: [[0.074, 0.055, 0.876], [0.046, 0.034, 0.919], [0.049, 0.03, 0.922]],
+        transformer_incremental: [
+            [0.074, 0.055, 0.876],
+            [0.046, 0.034, 0.919],
+            [0.049, 0.03, 0.922],
+        ],
         linear_incremental: [[0.081, 0.058, 0.866], [0.057, 0.042, 0.899], [0.053, 0.036, 0.905]],
         policy: [0.214, 0.606, 0.117, 0.158, 0.521],
         sweep: [
@@ -79,7 +84,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [2.339, 8.734, 5.959],
         reference_incremental: [0.079, 0.041, 0.906],
         reference_ahead: [0.017, 0.008, 0.977, 0.989],
-        transformer_incremental: [[0.032, 0.019, 0.95], [0.012, 0.008, 0.983], [0.007, 0.004, 0.989]],
+        transformer_incremental: [
+            [0.032, 0.019, 0.95],
+            [0.012, 0.008, 0.983],
+            [0.007, 0.004, 0.989],
+        ],
         linear_incremental: [[0.031, 0.019, 0.948], [0.016, 0.01, 0.973], [0.019, 0.012, 0.972]],
         policy: [0.198, 0.741, 0.04, 0.16, 0.385],
         sweep: [
@@ -105,7 +114,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [0.927, 3.52, 3.432],
         reference_incremental: [0.311, 0.215, 0.549],
         reference_ahead: [0.205, 0.107, 0.705, 0.852],
-        transformer_incremental: [[0.079, 0.049, 0.895], [0.043, 0.028, 0.93], [0.033, 0.021, 0.944]],
+        transformer_incremental: [
+            [0.079, 0.049, 0.895],
+            [0.043, 0.028, 0.93],
+            [0.033, 0.021, 0.944],
+        ],
         linear_incremental: [[0.084, 0.053, 0.889], [0.069, 0.041, 0.906], [0.053, 0.033, 0.922]],
         policy: [0.271, 0.655, 0.075, 0.209, 0.37],
         sweep: [
@@ -131,7 +144,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [0.675, 4.465, 4.502],
         reference_incremental: [0.08, 0.057, 0.873],
         reference_ahead: [0.038, 0.023, 0.928, 0.949],
-        transformer_incremental: [[0.023, 0.018, 0.931], [0.017, 0.015, 0.95], [0.016, 0.011, 0.954]],
+        transformer_incremental: [
+            [0.023, 0.018, 0.931],
+            [0.017, 0.015, 0.95],
+            [0.016, 0.011, 0.954],
+        ],
         linear_incremental: [[0.026, 0.019, 0.933], [0.016, 0.012, 0.959], [0.017, 0.014, 0.947]],
         policy: [0.104, 0.654, 0.101, 0.078, 0.716],
         sweep: [
@@ -157,7 +174,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [0.688, 2.714, 1.912],
         reference_incremental: [0.063, 0.026, 0.885],
         reference_ahead: [0.035, 0.027, 0.921, 0.934],
-        transformer_incremental: [[0.036, 0.016, 0.905], [0.028, 0.014, 0.92], [0.026, 0.013, 0.926]],
+        transformer_incremental: [
+            [0.036, 0.016, 0.905],
+            [0.028, 0.014, 0.92],
+            [0.026, 0.013, 0.926],
+        ],
         linear_incremental: [[0.062, 0.026, 0.864], [0.036, 0.019, 0.905], [0.041, 0.019, 0.901]],
         policy: [0.227, 0.65, 0.168, 0.187, 0.619],
         sweep: [
@@ -183,7 +204,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [0.672, 4.111, 7.4],
         reference_incremental: [0.122, 0.072, 0.788],
         reference_ahead: [0.066, 0.05, 0.859, 0.885],
-        transformer_incremental: [[0.042, 0.032, 0.863], [0.033, 0.025, 0.89], [0.037, 0.027, 0.884]],
+        transformer_incremental: [
+            [0.042, 0.032, 0.863],
+            [0.033, 0.025, 0.89],
+            [0.037, 0.027, 0.884],
+        ],
         linear_incremental: [[0.037, 0.028, 0.871], [0.031, 0.023, 0.898], [0.034, 0.026, 0.89]],
         policy: [0.134, 0.523, 0.234, 0.096, 0.761],
         sweep: [
@@ -209,7 +234,11 @@ pub(crate) const PAPER: [Paper; 7] = [
         speed: [0.819, 3.659, 3.122],
         reference_incremental: [0.137, 0.076, 0.796],
         reference_ahead: [0.049, 0.028, 0.907, 0.936],
-        transformer_incremental: [[0.053, 0.033, 0.855], [0.033, 0.023, 0.907], [0.034, 0.024, 0.905]],
+        transformer_incremental: [
+            [0.053, 0.033, 0.855],
+            [0.033, 0.023, 0.907],
+            [0.034, 0.024, 0.905],
+        ],
         linear_incremental: [[0.073, 0.046, 0.818], [0.041, 0.03, 0.888], [0.036, 0.024, 0.895]],
         policy: [0.202, 0.578, 0.257, 0.165, 0.706],
         sweep: [

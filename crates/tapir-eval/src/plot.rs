@@ -83,8 +83,10 @@ fn text(svg: &mut String, x: f64, y: f64, class: &str, anchor: &str, content: &s
 
 fn rule(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
     let ((x1, y1), (x2, y2)) = (from, to);
-    let _ =
-        write!(svg, "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>");
+    let _ = write!(
+        svg,
+        "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+    );
 }
 
 fn bar(svg: &mut String, colour: usize, faint: bool, at: (f64, f64), size: (f64, f64)) {
@@ -102,7 +104,8 @@ fn bar(svg: &mut String, colour: usize, faint: bool, at: (f64, f64), size: (f64,
 fn step(range: f64) -> f64 {
     let raw = (range / 4.0).max(1e-9);
     let power = 10f64.powf(raw.log10().floor());
-    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|f| f * power >= raw - 1e-12).unwrap_or(10.0);
+    let factor =
+        [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|f| f * power >= raw - 1e-12).unwrap_or(10.0);
     factor * power
 }
 
@@ -119,7 +122,8 @@ pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> 
     const TOP: f64 = 26.0;
     const BOTTOM: f64 = 38.0;
     let values = || series.iter().flat_map(|line| &line.points).map(|point| point.1);
-    let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) =
+        values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     let (low, high) = if low.is_finite() { (low, high.max(low + 0.01)) } else { (0.0, 1.0) };
     let tick = step(high - low);
     let (low, high) = ((low / tick).floor() * tick, (high / tick).ceil() * tick);
@@ -129,11 +133,25 @@ pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> 
     for i in 0..=((high - low) / tick).round() as usize {
         let value = low + i as f64 * tick;
         rule(&mut svg, "grid", (LEFT, y(value)), (WIDTH - RIGHT, y(value)));
-        text(&mut svg, LEFT - 6.0, y(value) + 4.0, "dim small", "end", &format!("{value:.*}", digits(tick)));
+        text(
+            &mut svg,
+            LEFT - 6.0,
+            y(value) + 4.0,
+            "dim small",
+            "end",
+            &format!("{value:.*}", digits(tick)),
+        );
     }
     for tenth in (0..=10u8).step_by(2) {
         let value = f64::from(tenth) / 10.0;
-        text(&mut svg, x(value), HEIGHT - BOTTOM + 15.0, "dim small", "middle", &format!("{value:.1}"));
+        text(
+            &mut svg,
+            x(value),
+            HEIGHT - BOTTOM + 15.0,
+            "dim small",
+            "middle",
+            &format!("{value:.1}"),
+        );
     }
     text(&mut svg, x(0.5), HEIGHT - 6.0, "dim small", "middle", x_name);
     for (i, line) in series.iter().enumerate().filter(|_| alone) {
@@ -156,7 +174,11 @@ pub(crate) fn lines(title: &str, x_name: &str, series: &[Line], alone: bool) -> 
             for (x, y) in line.points.iter().map(|(a, b)| (x(*a), y(*b))) {
                 // Discs and squares in turn: lines can be told apart without colour.
                 let _ = if line.colour % 2 == 0 {
-                    write!(svg, "<circle class=\"f{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.7\"/>", line.colour)
+                    write!(
+                        svg,
+                        "<circle class=\"f{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.7\"/>",
+                        line.colour
+                    )
                 } else {
                     let (x, y) = (x - 2.4, y - 2.4);
                     write!(
@@ -186,7 +208,13 @@ pub(crate) fn bars(title: &str, groups: &[Group]) -> String {
         let high = group.bars.iter().map(|bar| bar.0).fold(1e-9, f64::max);
         let y = |v: f64| HEIGHT - BOTTOM - v / high * (HEIGHT - TOP - BOTTOM);
         for &(value, colour, faint) in &group.bars {
-            bar(&mut svg, colour, faint, (x + 1.0, y(value)), (BAR - 2.0, HEIGHT - BOTTOM - y(value)));
+            bar(
+                &mut svg,
+                colour,
+                faint,
+                (x + 1.0, y(value)),
+                (BAR - 2.0, HEIGHT - BOTTOM - y(value)),
+            );
             let label = format!("{value:.3}");
             let label = label.strip_prefix('0').unwrap_or(&label);
             text(&mut svg, x + BAR / 2.0, y(value) - 4.0, "small", "middle", label);

@@ -1,4 +1,5 @@
-//! One incremental run over every sentence: each output buffer, action and policy value. All metrics derive from it.
+//! One incremental run over every sentence: each output buffer, action and policy value. All
+//! metrics derive from it.
 
 use std::time::Instant;
 
@@ -6,7 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tapir::{Action, Mode, Model, Session, SessionOptions, Vocabulary};
 
-use crate::{Dataset, Error, Example, Outputs, Result};
+use crate::{Dataset, Error, GoldSentence, Outputs, Result};
 
 /// How a model was run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,8 +41,8 @@ impl Setting {
         self
     }
 
-    /// The options of a session that runs so. Nothing is taken back here, so that nothing needs to be
-    /// kept for it.
+    /// The options of a session that runs so. Nothing is taken back here, so that nothing needs to
+    /// be kept for it.
     pub(crate) fn options(self) -> SessionOptions {
         SessionOptions::new().undo(0).threshold(self.threshold).mode(self.mode)
     }
@@ -53,8 +54,9 @@ impl Setting {
 
 /// What the model did with one sentence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// The output buffer after each step. With a delay d, the first is that of step d + 1, when the first word gets its label.
+pub struct SentenceRun {
+    /// The output buffer after each step. With a delay d, the first is that of step d + 1, when the
+    /// first word gets its label.
     pub outputs: Outputs,
     /// What was done at each step, the delay's included.
     pub actions: Vec<Action>,
@@ -71,7 +73,7 @@ pub struct Record {
     /// How it was run.
     pub setting: Setting,
     /// A run for each sentence.
-    pub runs: Vec<Run>,
+    pub runs: Vec<SentenceRun>,
 }
 
 impl Record {
@@ -103,7 +105,7 @@ impl Record {
                     None => session.insert(setting.session(model)?),
                 };
                 session.reset();
-                let run = Run::make(session, example).map_err(|error| numbered(error, i));
+                let run = SentenceRun::make(session, example).map_err(|error| numbered(error, i));
                 progress();
                 run
             },
@@ -112,9 +114,9 @@ impl Record {
     }
 }
 
-impl Run {
+impl SentenceRun {
     /// Reads one sentence word by word in a fresh session.
-    pub(crate) fn make(session: &mut Session, example: &Example) -> Result<Self> {
+    pub(crate) fn make(session: &mut Session, example: &GoldSentence) -> Result<Self> {
         let delay = session.model().config().delay;
         let steps = if example.words.is_empty() { 0 } else { example.words.len() + delay };
         let mut run = Self {
@@ -125,7 +127,8 @@ impl Run {
         };
         for step in 0..steps {
             let start = Instant::now();
-            // A delayed model is flushed by NULL tokens; `finish` would do so in one go, and hide the steps between.
+            // A delayed model is flushed by NULL tokens; `finish` would do so in one go, and hide
+            // the steps between.
             let update = match example.words.get(step) {
                 Some(word) => session.push(word)?,
                 None => session.push_id(Vocabulary::NULL)?,

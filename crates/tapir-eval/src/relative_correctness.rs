@@ -14,13 +14,16 @@ pub fn relative_correctness(outputs: &Outputs) -> f64 {
     relative_correctness_ahead(outputs, 0)
 }
 
-/// The same of an output that is held back by `delay` words: RCΔ of the reference model (§5, delay strategy).
+/// The same of an output that is held back by `delay` words: RCΔ of the reference model (§5, delay
+/// strategy).
 pub fn relative_correctness_ahead(outputs: &Outputs, delay: usize) -> f64 {
     let last = outputs.last();
     let shown = outputs.len().saturating_sub(delay);
     if shown == 0 {
         return 1.0; // only the final output is ever shown
     }
-    let right = (1..=shown).filter(|&words| outputs.at(words - 1 + delay)[..words] == last[..words]).count();
+    let right = (1..=shown)
+        .filter(|&words| outputs.at(words - 1 + delay)[..words] == last[..words])
+        .count();
     right as f64 / shown as f64
 }

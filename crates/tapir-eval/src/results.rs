@@ -6,12 +6,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tapir::{Model, ReviserKind};
-use tapir_data::Aside;
+use tapir_data::AtomicFile;
 
-use crate::{Against, Analysis, Bench, Choice, Dataset, Error, Evaluation, Result, Sweep, Trace};
+use crate::{
+    Against, Analysis, Bench, Choice, Dataset, Error, Evaluation, Provenance, Result, Sweep, Trace,
+};
 
 /// The version of the file that this build writes, and the only one that it reads.
-pub const RESULTS_VERSION: u32 = 1;
+pub const RESULTS_VERSION: u32 = 2;
 
 /// What one command measured; parts that it does not measure are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,11 +27,8 @@ pub struct Results {
     pub split: String,
     /// The model.
     pub model: ModelInfo,
-    /// The commit of the code that measured, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-    /// How long the measurement took.
-    pub seconds: f64,
+    /// The program that measured.
+    pub provenance: Provenance,
     /// Metrics of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,
@@ -84,9 +83,12 @@ impl ModelInfo {
     pub fn of(model: &Model, folder: &Path) -> Self {
         let config = model.config();
         // `tapir train` leaves its model in RUN/model: the run is what it is known by.
-        let run = folder.parent().filter(|run| folder.ends_with("model") && run.file_name().is_some());
+        let run =
+            folder.parent().filter(|run| folder.ends_with("model") && run.file_name().is_some());
         let folder = run.unwrap_or(folder);
-        let name = folder.file_name().map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
+        let name = folder
+            .file_name()
+            .map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
         let tensors = config.tensors(model.labels().len(), model.vocabulary().len());
         Self {
             name: name.into_owned(),
@@ -112,14 +114,13 @@ impl ModelInfo {
 
 impl Results {
     /// Results without any part yet.
-    pub fn new(dataset: &Dataset, model: ModelInfo, commit: Option<String>) -> Self {
+    pub fn new(dataset: &Dataset, model: ModelInfo, provenance: Provenance) -> Self {
         Self {
             version: RESULTS_VERSION,
             task: dataset.task.clone(),
             split: dataset.split.clone(),
             model,
-            commit,
-            seconds: 0.0,
+            provenance,
             evaluation: None,
             reference: None,
             against: None,
@@ -131,20 +132,32 @@ impl Results {
         }
     }
 
+    /// Is this the text of a results file, of whatever version? Damaged ones count, so that opening
+    /// them says what is wrong.
+    pub fn is_one(text: &str) -> bool {
+        serde_json::from_str::<serde_json::Value>(text).map_or(true, |value| {
+            ["version", "model", "split"].iter().all(|key| value.get(key).is_some())
+        })
+    }
+
     /// Reads a results file.
     pub fn open(path: &Path) -> Result<Self> {
-        // The version is looked at first, so that a newer file is named as such and not as an unknown field.
+        // The version is looked at first, so that a newer file is named as such and not as an
+        // unknown field.
         #[derive(Deserialize)]
         struct Version {
             version: Option<u32>,
         }
         let text = fs::read_to_string(path).map_err(|error| Error::results(path, error))?;
         let parse = |error: serde_json::Error| {
-            Error::results(path, format!("{error}; expected a file that a tapir command wrote with --output"))
+            Error::results(
+                path,
+                format!("{error}; expected a file that a tapir command wrote with --output"),
+            )
         };
         let version: Version = serde_json::from_str(&text).map_err(parse)?;
         match version.version {
-            Some(RESULTS_VERSION) => serde_json::from_str(&text).map(Self::with_todays_name).map_err(parse),
+            Some(RESULTS_VERSION) => serde_json::from_str(&text).map_err(parse),
             Some(other) => Err(Error::results(
                 path,
                 format!(
@@ -152,18 +165,10 @@ impl Results {
                      measure again, or use the tapir that wrote it"
                 ),
             )),
-            None => Err(Error::results(path, "no `version` field: is this a results file of tapir?")),
+            None => {
+                Err(Error::results(path, "no `version` field: is this a results file of tapir?"))
+            }
         }
-    }
-
-    /// The tasks of CoNLL-2003 were `ner`, `chunk` and `pos` before they were named for their corpus.
-    /// The preset tells them from a user's own, which it names by the path of a file.
-    fn with_todays_name(mut self) -> Self {
-        let preset = self.model.preset.as_ref().and_then(|preset| preset["task"].as_str());
-        if preset == Some(self.task.as_str()) && ["ner", "chunk", "pos"].contains(&self.task.as_str()) {
-            self.task.insert_str(0, "conll-");
-        }
-        self
     }
 
     /// Notes the scores in the configuration of the model in `folder`, under `scores`.
@@ -191,17 +196,23 @@ impl Results {
         Ok(())
     }
 
-    /// Writes a results file: aside, then renamed. Missing folders are made.
+    /// Writes a results file, whole or not at all. Missing folders are made.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let mut json = serde_json::to_vec_pretty(self).map_err(|error| Error::results(path, error))?;
+        let mut json =
+            serde_json::to_vec_pretty(self).map_err(|error| Error::results(path, error))?;
         json.push(b'\n');
-        write_aside(path, &json)
+        write_atomically(path, &json)
     }
 
-    /// Takes the parts of another file about the same model and split; of a part in both, the other's.
+    /// Takes the parts of another file about the same model and split; of a part in both, the
+    /// other's.
     pub(crate) fn merge(&mut self, other: Self) {
-        self.seconds += other.seconds;
-        self.commit = other.commit.or(self.commit.take());
+        let seconds = self.provenance.seconds + other.provenance.seconds;
+        // The scores are what a reader looks the commit up for.
+        if other.evaluation.is_some() {
+            self.provenance = other.provenance;
+        }
+        self.provenance.seconds = seconds;
         self.evaluation = other.evaluation.or(self.evaluation.take());
         self.reference = other.reference.or(self.reference.take());
         self.sweep = other.sweep.or(self.sweep.take());
@@ -212,36 +223,12 @@ impl Results {
     }
 }
 
-/// Writes a file aside and renames it; missing folders are made.
-pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes a file, whole or not at all; missing folders are made.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|error| Error::results(folder, error))?;
     }
-    let mut file = Aside::create(path, true)?;
+    let mut file = AtomicFile::create(path, true)?;
     file.write_all(bytes).map_err(|error| Error::results(path, error))?;
     Ok(file.commit()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_that_was_renamed_is_read_by_todays_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let read = |trained_on: &str| {
-            let json = serde_json::json!({
-                "version": 1, "task": "pos", "split": "test", "seconds": 1.0,
-                "model": {
-                    "name": "x", "delay": 0, "threshold": 0.5, "parameters": 1,
-                    "preset": { "task": trained_on },
-                },
-            });
-            let path = folder.path().join("results.json");
-            fs::write(&path, json.to_string()).unwrap();
-            Results::open(&path).unwrap().task
-        };
-        assert_eq!(read("pos"), "conll-pos");
-        assert_eq!(read("my/pos.toml"), "pos", "a user's own");
-    }
 }

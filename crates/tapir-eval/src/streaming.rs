@@ -1,4 +1,5 @@
-//! What users of streaming taggers ask beyond the paper: how soon a label can be trusted, and how much it flickers.
+//! What users of streaming taggers ask beyond the paper: how soon a label can be trusted, and how
+//! much it flickers.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::{Dataset, Percentiles, Record, Summary, correction_time};
 /// Measures of a live display.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Streaming {
-    /// Share of outputs that equal the *gold* labels of their words, mean over sentences (streaming exact match).
+    /// Share of outputs that equal the *gold* labels of their words, mean over sentences (streaming
+    /// exact match).
     pub exact_match: Summary,
     /// Words that arrive between a word and its final label, a delay included; mean over words.
     pub time_to_final: Summary,

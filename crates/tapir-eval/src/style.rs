@@ -1,6 +1,7 @@
 //! Colours and type of pages and figures: one style for both, for light, dark and printed pages.
 
-/// Colours by name, so that a figure changes with the page. Series differ in lightness and dash too, for print.
+/// Colours by name, so that a figure changes with the page. Series differ in lightness and dash
+/// too, for print.
 pub(crate) const STYLE: &str = "
 :root{--paper:#fff;--ink:#1c2126;--dim:#5d6873;--rule:#d5dbe1;--soft:#f3f5f7;--bad:#b3261e;--good:#1d6f42;
 --c0:#1b5e9b;--c1:#c8641b;--c2:#5b8c3a;--c3:#8a4fa0;--c4:#7d8791}

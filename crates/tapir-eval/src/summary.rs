@@ -38,7 +38,8 @@ impl Summary {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// The median.
-    pub p50: f64,
+    #[serde(alias = "p50")]
+    pub median: f64,
     /// The 95th percentile.
     pub p95: f64,
     /// The 99th percentile.
@@ -52,7 +53,7 @@ impl Percentiles {
     ///
     /// ```
     /// let p = tapir_eval::Percentiles::of((1..=100).map(f64::from).collect());
-    /// assert_eq!((p.p50, p.p95, p.p99, p.max), (50.0, 95.0, 99.0, 100.0));
+    /// assert_eq!((p.median, p.p95, p.p99, p.max), (50.0, 95.0, 99.0, 100.0));
     /// ```
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
@@ -60,6 +61,6 @@ impl Percentiles {
             let rank = (values.len() * percent).div_ceil(100);
             values.get(rank.saturating_sub(1)).copied().unwrap_or_default()
         };
-        Self { p50: at(50), p95: at(95), p99: at(99), max: at(100) }
+        Self { median: at(50), p95: at(95), p99: at(99), max: at(100) }
     }
 }

@@ -1,15 +1,16 @@
 //! Every threshold in one pass over the data (§6, effect of threshold).
 //!
-//! The reviser's output for a prefix does not depend on the threshold, so that it is computed once and kept while a
-//! sentence is read with each threshold. The controller depends on what was done before, through the memory, and runs for
-//! each one; but where two thresholds would decide alike at every step the runs are the same, and the second is not made.
+//! The reviser's output for a prefix does not depend on the threshold, so that it is computed once
+//! and kept while a sentence is read with each threshold. The controller depends on what was done
+//! before, through the memory, and runs for each one; but where two thresholds would decide alike
+//! at every step the runs are the same, and the second is not made.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tapir::{Action, Mode, Model};
 
 use crate::record::numbered;
-use crate::{Dataset, Evaluation, Record, Result, Run, Setting};
+use crate::{Dataset, Evaluation, Record, Result, SentenceRun, Setting};
 
 /// The paper's thresholds: 0, 0.1, … 1.
 pub fn thresholds() -> Vec<f32> {
@@ -38,7 +39,7 @@ pub fn sweep(
     model.session_with(options)?;
     let sentences = dataset.examples.par_iter().enumerate().map(|(i, example)| {
         let mut session = model.session_with(options)?;
-        let mut runs: Vec<Run> = Vec::with_capacity(thresholds.len());
+        let mut runs: Vec<SentenceRun> = Vec::with_capacity(thresholds.len());
         for &threshold in thresholds {
             let same = runs.last().filter(|run| decides_alike(run, threshold));
             runs.push(if let Some(run) = same {
@@ -46,14 +47,15 @@ pub fn sweep(
             } else {
                 session.set_threshold(threshold)?;
                 session.reset();
-                let run = Run::make(&mut session, example).map_err(|error| numbered(error, i))?;
-                Run { nanos: Vec::new(), ..run } // with kept revisions the time means nothing
+                let run =
+                    SentenceRun::make(&mut session, example).map_err(|error| numbered(error, i))?;
+                SentenceRun { nanos: Vec::new(), ..run } // with kept revisions the time means nothing
             });
         }
         progress();
         Ok(runs)
     });
-    let sentences: Vec<Vec<Run>> = sentences.collect::<Result<_>>()?;
+    let sentences: Vec<Vec<SentenceRun>> = sentences.collect::<Result<_>>()?;
     let mut records: Vec<Record> = thresholds
         .iter()
         .map(|&threshold| Record {
@@ -68,11 +70,10 @@ pub fn sweep(
 }
 
 /// Would this threshold decide at every step as the run did? Then the whole run is the same.
-fn decides_alike(run: &Run, threshold: f32) -> bool {
-    run.actions
-        .iter()
-        .zip(&run.policy)
-        .all(|(action, value)| value.is_some_and(|value| *action == Action::decide(value, threshold)))
+fn decides_alike(run: &SentenceRun, threshold: f32) -> bool {
+    run.actions.iter().zip(&run.policy).all(|(action, value)| {
+        value.is_some_and(|value| *action == Action::decide(value, threshold))
+    })
 }
 
 /// All metrics by threshold: the paper's table of raw numbers.
@@ -85,7 +86,8 @@ pub struct Sweep {
 impl Sweep {
     /// Evaluates the records of [`sweep`].
     pub fn of(model: &Model, dataset: &Dataset, records: &[Record]) -> Self {
-        let evaluations = records.par_iter().map(|record| Evaluation::of(model, dataset, record)).collect();
+        let evaluations =
+            records.par_iter().map(|record| Evaluation::of(model, dataset, record)).collect();
         Self { evaluations }
     }
 }

@@ -36,9 +36,11 @@ impl Table {
     /// Does a column hold numbers only? The first is always text: it names the row.
     fn numeric(&self, column: usize) -> bool {
         let number = |cell: &String| {
-            cell.trim_start_matches('*').starts_with(|c: char| c.is_ascii_digit() || "–-.".contains(c))
+            cell.trim_start_matches('*')
+                .starts_with(|c: char| c.is_ascii_digit() || "–-.".contains(c))
         };
-        column > 0 && self.rows.iter().map(|row| &row[column]).all(|cell| cell.is_empty() || number(cell))
+        column > 0
+            && self.rows.iter().map(|row| &row[column]).all(|cell| cell.is_empty() || number(cell))
     }
 
     /// Aligned columns for a terminal.
@@ -110,7 +112,11 @@ pub(crate) fn share(value: f64) -> String {
 /// A threshold: tenths as the paper writes them, others in full.
 pub(crate) fn tau(threshold: f32) -> String {
     let tenths = threshold * 10.0;
-    if (tenths - tenths.round()).abs() < 1e-4 { format!("{threshold:.1}") } else { threshold.to_string() }
+    if (tenths - tenths.round()).abs() < 1e-4 {
+        format!("{threshold:.1}")
+    } else {
+        threshold.to_string()
+    }
 }
 
 /// A score in points of 100.

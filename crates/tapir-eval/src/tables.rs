@@ -24,7 +24,8 @@ fn incremental_row(table: &mut Table, name: &str, incremental: &Incremental) {
 impl Evaluation {
     /// Scores by label, the most frequent first.
     pub fn score_table(&self) -> Table {
-        let mut table = Table::new(["label", "precision", "recall", "F1", "support"]);
+        let mut table =
+            Table::new(["label", "precision", "recall", "F1", "right", "found", "gold"]);
         let mut labels: Vec<_> = self.scores.labels.iter().collect();
         labels.sort_by_key(|(name, score)| (std::cmp::Reverse(score.support), *name));
         let micro = "all (micro)".to_owned();
@@ -34,13 +35,16 @@ impl Evaluation {
                 points(score.precision),
                 points(score.recall),
                 points(score.f1),
+                score.right.to_string(),
+                score.found.to_string(),
                 score.support.to_string(),
             ]);
         }
         table
     }
 
-    /// Edit overhead, correction time and relative correctness, mean ± standard deviation over sentences.
+    /// Edit overhead, correction time and relative correctness, mean ± standard deviation over
+    /// sentences.
     pub fn incremental_table(&self) -> Table {
         let mut table = Table::new(["sentences", "EO", "CT", "RC", "count"]);
         incremental_row(&mut table, "all", &self.incremental);
@@ -66,6 +70,7 @@ impl Evaluation {
         let rows = [
             ("token accuracy", points(self.scores.accuracy)),
             ("sentences without an error", points(self.scores.exact)),
+            ("sentences with the right spans", points(self.scores.exact_spans)),
             ("REVISE, share of steps", share(actions.revise_share())),
             ("streaming exact match", share(streaming.exact_match.mean)),
             ("words until a label is final, mean", format!("{:.2}", streaming.time_to_final.mean)),
@@ -79,7 +84,7 @@ impl Evaluation {
         ];
         rows.into_iter().for_each(|(name, value)| table.row([name.to_owned(), value]));
         if let Some(latency) = self.latency {
-            let value = format!("{:.0} / {:.0} / {:.0}", latency.p50, latency.p95, latency.p99);
+            let value = format!("{:.0} / {:.0} / {:.0}", latency.median, latency.p95, latency.p99);
             table.row(["microseconds per word, median / 95 % / 99 %".to_owned(), value]);
         }
         table
@@ -127,7 +132,8 @@ impl Analysis {
 
     /// Agreement of the passes, and the edit overhead in each case.
     pub fn agreement_table(&self) -> Table {
-        let mut table = Table::new(["final outputs of the passes", "share", "EO", "EO median", "EO 95 %"]);
+        let mut table =
+            Table::new(["final outputs of the passes", "share", "EO", "EO median", "EO 95 %"]);
         let agreement = &self.agreement;
         for (name, share_of, overhead, percentiles) in [
             ("agree", agreement.sentences, agreement.overhead_agree, agreement.agree_percentiles),
@@ -142,7 +148,7 @@ impl Analysis {
                 name.to_owned(),
                 share(share_of),
                 mean_and_std(overhead),
-                share(percentiles.p50),
+                share(percentiles.median),
                 share(percentiles.p95),
             ]);
         }
@@ -168,15 +174,22 @@ impl Analysis {
 impl Bench {
     /// Speed and latency of each system.
     pub fn table(&self) -> Table {
-        let mut table =
-            Table::new(["system", "sentences/s", "words/s", "× reference", "µs/word median", "95 %", "99 %"]);
+        let mut table = Table::new([
+            "system",
+            "sentences/s",
+            "words/s",
+            "× reference",
+            "µs/word median",
+            "95 %",
+            "99 %",
+        ]);
         for system in &self.systems {
             table.row([
                 format!("{} {}", system.name(), system.precision),
                 format!("{:.1}", system.sentences_per_second.mean),
                 format!("{:.0}", system.words_per_second.mean),
                 format!("{:.2} ± {:.2}", system.speedup.mean, system.speedup.std),
-                format!("{:.0}", system.latency.p50),
+                format!("{:.0}", system.latency.median),
                 format!("{:.0}", system.latency.p95),
                 format!("{:.0}", system.latency.p99),
             ]);

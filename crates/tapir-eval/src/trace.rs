@@ -7,7 +7,7 @@ use tapir::Action;
 
 use crate::style::{STYLE, page};
 use crate::table::escape;
-use crate::{Dataset, Record, Run};
+use crate::{Dataset, Record, SentenceRun};
 
 /// One sentence as a model read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,8 @@ pub struct Cell {
     /// The label before, if this step changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// What the first pass said of the newest word, if the revision at once said otherwise (a right-frontier edit).
+    /// What the first pass said of the newest word, if the revision at once said otherwise (a
+    /// right-frontier edit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_pass: Option<String>,
     /// Does it differ from the final output?
@@ -71,22 +72,23 @@ impl Trace {
         let (example, run) = (dataset.examples.get(index)?, record.runs.get(index)?);
         let last = run.outputs.last();
         let name = |id: u16| dataset.labels[usize::from(id)].clone();
-        let steps = run.actions.iter().zip(&run.policy).enumerate().map(|(step, (action, policy))| {
-            // A delayed model has labelled nothing in its first steps.
-            let shown = (step + 1).saturating_sub(record.setting.delay);
-            let (now, before) = match shown {
-                0 => (&[][..], &[][..]),
-                1 => (run.outputs.at(0), &[][..]),
-                n => (run.outputs.at(n - 1), run.outputs.at(n - 2)),
-            };
-            let cells = now.iter().enumerate().map(|(word, &label)| Cell {
-                label: name(label),
-                old: before.get(word).filter(|old| **old != label).map(|old| name(*old)),
-                first_pass: None,
-                wrong: last[word] != label,
+        let steps =
+            run.actions.iter().zip(&run.policy).enumerate().map(|(step, (action, policy))| {
+                // A delayed model has labelled nothing in its first steps.
+                let shown = (step + 1).saturating_sub(record.setting.delay);
+                let (now, before) = match shown {
+                    0 => (&[][..], &[][..]),
+                    1 => (run.outputs.at(0), &[][..]),
+                    n => (run.outputs.at(n - 1), run.outputs.at(n - 2)),
+                };
+                let cells = now.iter().enumerate().map(|(word, &label)| Cell {
+                    label: name(label),
+                    old: before.get(word).filter(|old| **old != label).map(|old| name(*old)),
+                    first_pass: None,
+                    wrong: last[word] != label,
+                });
+                Step { action: *action, policy: *policy, cells: cells.collect() }
             });
-            Step { action: *action, policy: *policy, cells: cells.collect() }
-        });
         Some(Self {
             sentence: index + 1,
             words: example.words.clone(),
@@ -95,12 +97,14 @@ impl Trace {
         })
     }
 
-    /// Notes where a revision overruled the first pass on the newest word; `first_pass` is its run on the same sentence.
+    /// Notes where a revision overruled the first pass on the newest word; `first_pass` is its run
+    /// on the same sentence.
     #[must_use]
-    pub fn with_first_pass(mut self, dataset: &Dataset, first_pass: &Run) -> Self {
+    pub fn with_first_pass(mut self, dataset: &Dataset, first_pass: &SentenceRun) -> Self {
         let labels = dataset.names(first_pass.outputs.last());
         for step in self.steps.iter_mut().filter(|step| step.action == Action::Revise) {
-            // The first pass reads from left to right: its label of a word is the same at every step.
+            // The first pass reads from left to right: its label of a word is the same at every
+            // step.
             let first = step.cells.len().checked_sub(1).and_then(|newest| labels.get(newest));
             if let (Some(cell), Some(first)) = (step.cells.last_mut(), first) {
                 cell.first_pass = (cell.label != **first).then(|| (*first).to_owned());
@@ -109,15 +113,19 @@ impl Trace {
         self
     }
 
-    /// So many telling sentences: edited on the way, right in the end, short enough to read; the most edited first.
+    /// So many telling sentences: edited on the way, right in the end, short enough to read; the
+    /// most edited first.
     pub fn pick(dataset: &Dataset, record: &Record, count: usize) -> Vec<Self> {
         const SHORT: std::ops::RangeInclusive<usize> = 4..=12;
-        let short = (0..record.runs.len()).filter(|&i| SHORT.contains(&record.runs[i].outputs.len()));
+        let short =
+            (0..record.runs.len()).filter(|&i| SHORT.contains(&record.runs[i].outputs.len()));
         let mut traces: Vec<Self> = short
             .filter_map(|i| Self::of(dataset, record, i, true))
             .filter(|trace| trace.edits() > 0)
             .collect();
-        traces.sort_by_key(|trace| (!trace.right(), std::cmp::Reverse(trace.edits()), trace.sentence));
+        traces.sort_by_key(|trace| {
+            (!trace.right(), std::cmp::Reverse(trace.edits()), trace.sentence)
+        });
         traces.truncate(count);
         traces
     }
@@ -188,7 +196,8 @@ impl Trace {
         let range = columns.clone();
         line(
             format!("{:>3}  {:<6}  {:>6}", "t", "action", "policy"),
-            &mut range.map(|i| (self.words[i].clone(), widths[i], if colour { "\u{1b}[1m" } else { "" })),
+            &mut range
+                .map(|i| (self.words[i].clone(), widths[i], if colour { "\u{1b}[1m" } else { "" })),
         );
         for (t, (step, row)) in self.steps.iter().zip(rows).enumerate() {
             let policy = step.policy.map_or("–".to_owned(), |value| format!("{value:.3}"));
@@ -212,7 +221,8 @@ impl Trace {
         }
     }
 
-    /// An SVG figure; with `alone` it carries its own colours, otherwise it takes those of the page around it.
+    /// An SVG figure; with `alone` it carries its own colours, otherwise it takes those of the page
+    /// around it.
     pub fn to_svg(&self, alone: bool) -> String {
         const ROW: f64 = 34.0;
         const LEFT: f64 = 158.0;
@@ -238,11 +248,17 @@ impl Trace {
             escape(&format!("Labels of “{}” at every step", self.words.join(" "))),
         );
         if alone {
-            let _ =
-                write!(svg, "<style>{STYLE}</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>");
+            let _ = write!(
+                svg,
+                "<style>{STYLE}</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>"
+            );
         }
         let mut put = |x: f64, y: f64, class: &str, text: &str| {
-            let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>", escape(text));
+            let _ = write!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>",
+                escape(text)
+            );
         };
         put(8.0, 22.0, "dim", "t");
         put(34.0, 22.0, "dim", "action");
@@ -255,7 +271,12 @@ impl Trace {
             put(8.0, y, "dim", &(t + 1).to_string());
             let class = if step.action == Action::Revise { "revise" } else { "mono" };
             put(34.0, y, class, name(step.action));
-            put(98.0, y, "mono", &step.policy.map_or("–".to_owned(), |value| format!("{value:.3}")));
+            put(
+                98.0,
+                y,
+                "mono",
+                &step.policy.map_or("–".to_owned(), |value| format!("{value:.3}")),
+            );
             for (cell, x) in step.cells.iter().zip(&x) {
                 if let Some(old) = cell.old.as_ref().or(cell.first_pass.as_ref()) {
                     put(x - 1.0, y, if cell.wrong { "wrong" } else { "mark" }, cell.mark());
@@ -279,7 +300,10 @@ impl Trace {
         let title = escape(&self.words.join(" "));
         page(
             "Trace",
-            &format!("<h1>{title}</h1><p>{LEGEND}</p><div class=\"scroll\">{}</div>", self.to_svg(false)),
+            &format!(
+                "<h1>{title}</h1><p>{LEGEND}</p><div class=\"scroll\">{}</div>",
+                self.to_svg(false)
+            ),
         )
     }
 }

@@ -29,7 +29,8 @@ fn choose(constraint: &str) -> Result<f32, String> {
         (0.9, 0.849, 0.028, 8),
         (1.0, 0.814, 0.0, 0),
     ]);
-    let constraint: Constraint = constraint.parse().map_err(|error: tapir_eval::Error| error.to_string())?;
+    let constraint: Constraint =
+        constraint.parse().map_err(|error: tapir_eval::Error| error.to_string())?;
     constraint.choose(&sweep).map(|choice| choice.threshold).map_err(|error| error.to_string())
 }
 
@@ -51,7 +52,10 @@ fn under_a_limit_the_best_score_wins() {
 #[test]
 fn what_cannot_be_satisfied_is_said_with_what_there_is() {
     let error = choose("within=0.1,revisions=0.5").unwrap_err();
-    assert!(error.contains("no threshold satisfies") && error.contains("0.9: 6.20 below"), "{error}");
+    assert!(
+        error.contains("no threshold satisfies") && error.contains("0.9: 6.20 below"),
+        "{error}"
+    );
     for (bad, reason) in [
         ("", "has no `=`"),
         ("within", "has no `=`"),

@@ -5,8 +5,8 @@ use std::{env, fs, path::PathBuf};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use tapir_eval::{
-    Outputs, Scores, Summary, correction_time, correction_time_score, edit_overhead, edit_overhead_ahead,
-    relative_correctness, relative_correctness_ahead,
+    Outputs, Scores, Summary, correction_time, correction_time_score, edit_overhead,
+    edit_overhead_ahead, relative_correctness, relative_correctness_ahead,
 };
 
 fn read<T: DeserializeOwned>(name: &str) -> T {
@@ -65,7 +65,9 @@ fn incremental_metrics_are_the_authors() {
         case.expected.check(|metric| metric(&case.partial_outputs));
         assert_eq!(correction_time(&case.partial_outputs), case.correction_time);
     }
-    metrics.mean.check(|metric| Summary::of(metrics.cases.iter().map(|c| metric(&c.partial_outputs))).mean);
+    metrics
+        .mean
+        .check(|metric| Summary::of(metrics.cases.iter().map(|c| metric(&c.partial_outputs))).mean);
 }
 
 #[test]

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use support::{cases, dataset, models, sentence};
 use tapir::Mode;
 use tapir_eval::{
-    Analysis, Evaluation, Outputs, Record, Setting, Summary, correction_time, correction_time_score,
-    edit_overhead, edit_overhead_ahead, relative_correctness, relative_correctness_ahead, sweep, thresholds,
+    Analysis, Evaluation, Outputs, Record, Setting, Summary, correction_time,
+    correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
+    relative_correctness_ahead, sweep, thresholds,
 };
 
 fn outputs() -> impl Strategy<Value = Outputs> {

@@ -1,11 +1,12 @@
-//! What people see: tables and traces of a record made by hand, so that no rounding of a model can change them.
+//! What people see: tables and traces of a record made by hand, so that no rounding of a model can
+//! change them.
 #![allow(clippy::unwrap_used, clippy::float_cmp)] // clippy.toml allows the first in tests, not in their helpers
 
 use insta::assert_snapshot;
 use tapir::{Action, Mode, Scheme};
 use tapir_eval::{
-    Bench, Dataset, Evaluation, Example, ModelInfo, Outputs, Percentiles, Policy, Record, Report, Results,
-    Run, Setting, Summary, Sweep, System, Trace,
+    Bench, Dataset, Evaluation, GoldSentence, ModelInfo, Outputs, Percentiles, Policy, Provenance,
+    Record, Report, Results, SentenceRun, Setting, Summary, Sweep, System, Trace,
 };
 
 fn dataset() -> Dataset {
@@ -14,18 +15,18 @@ fn dataset() -> Dataset {
         task: "toy".into(),
         split: "test".into(),
         scheme: Scheme::Iob,
-        score: tapir_data::Score::F1,
+        score: tapir_data::Metric::F1,
         labels: ["O", "B-title", "I-title", "B-actor"].map(str::to_owned).to_vec(),
         known: 4,
         examples: vec![
-            Example { words: words("did the woods have eyes"), gold: vec![0, 1, 2, 2, 2] },
-            Example { words: words("with woods"), gold: vec![0, 3] },
+            GoldSentence { words: words("did the woods have eyes"), gold: vec![0, 1, 2, 2, 2] },
+            GoldSentence { words: words("with woods"), gold: vec![0, 3] },
         ],
     }
 }
 
 fn record() -> Record {
-    let run = |rows: &[&[u16]], revised: &[usize]| Run {
+    let run = |rows: &[&[u16]], revised: &[usize]| SentenceRun {
         outputs: Outputs::new(rows).unwrap(),
         actions: (0..rows.len())
             .map(|step| if revised.contains(&step) { Action::Revise } else { Action::Write })
@@ -47,7 +48,8 @@ fn model() -> tapir::Model {
 #[test]
 fn the_tables_of_an_evaluation() {
     let evaluation = Evaluation::of(&model(), &dataset(), &record());
-    let tables = [evaluation.incremental_table(), evaluation.measure_table(), evaluation.score_table()];
+    let tables =
+        [evaluation.incremental_table(), evaluation.measure_table(), evaluation.score_table()];
     assert_snapshot!(tables.map(|table| table.to_text()).join("\n"));
     assert_snapshot!(evaluation.incremental_table().to_markdown());
 }
@@ -55,7 +57,8 @@ fn the_tables_of_an_evaluation() {
 #[test]
 fn the_counts_of_the_policy() {
     let policy = Policy::of(&record());
-    // Sentence one: prefixes O, O O, O O B-actor, O B I O before steps 2 to 5; all but the first differ from the end.
+    // Sentence one: prefixes O, O O, O O B-actor, O B I O before steps 2 to 5; all but the first
+    // differ from the end.
     assert_eq!(
         policy,
         Policy { revise_correct: 0, revise_incorrect: 2, write_incorrect: 1, write_correct: 4 }
@@ -79,7 +82,8 @@ fn a_trace_shows_where_the_first_pass_was_overruled() {
     let mut first_pass = record().runs[0].clone();
     let rows: [&[u16]; 5] = [&[0], &[0, 0], &[0, 0, 3], &[0, 0, 3, 0], &[0, 0, 3, 0, 0]];
     first_pass.outputs = Outputs::new(rows).unwrap();
-    let trace = Trace::of(&dataset(), &record(), 0, true).unwrap().with_first_pass(&dataset(), &first_pass);
+    let trace =
+        Trace::of(&dataset(), &record(), 0, true).unwrap().with_first_pass(&dataset(), &first_pass);
     assert_eq!(trace.steps[4].cells[4].first_pass.as_deref(), Some("O"));
     assert_eq!(trace.edits(), 3, "a label that was never shown was not edited");
     assert!(trace.to_text(120, false).contains("◇I-title"));
@@ -91,7 +95,10 @@ fn a_trace_as_a_figure() {
     let trace = Trace::of(&dataset(), &record(), 0, true).unwrap();
     let svg = trace.to_svg(false);
     assert_eq!(svg.matches('◆').count(), 3);
-    assert_eq!(svg.matches("class=\"wrong\"").count(), trace_wrong(&trace) + edited_and_wrong(&trace));
+    assert_eq!(
+        svg.matches("class=\"wrong\"").count(),
+        trace_wrong(&trace) + edited_and_wrong(&trace)
+    );
     assert!(trace.to_svg(true).contains("prefers-color-scheme"));
 }
 
@@ -100,7 +107,12 @@ fn trace_wrong(trace: &Trace) -> usize {
 }
 
 fn edited_and_wrong(trace: &Trace) -> usize {
-    trace.steps.iter().flat_map(|step| &step.cells).filter(|cell| cell.wrong && cell.old.is_some()).count()
+    trace
+        .steps
+        .iter()
+        .flat_map(|step| &step.cells)
+        .filter(|cell| cell.wrong && cell.old.is_some())
+        .count()
 }
 
 #[test]
@@ -118,7 +130,7 @@ fn the_table_of_a_benchmark() {
         sentences_per_second: Summary { mean: rate, std: 1.0, count: 5 },
         words_per_second: Summary { mean: 9.0 * rate, std: 9.0, count: 5 },
         speedup: Summary { mean: rate / 20.0, std: 0.04, count: 5 },
-        latency: Percentiles { p50: 100.0, p95: 900.0, p99: 1500.0, max: 2000.0 },
+        latency: Percentiles { median: 100.0, p95: 900.0, p99: 1500.0, max: 2000.0 },
     };
     let bench = Bench {
         setting: record().setting,
@@ -141,8 +153,11 @@ fn results() -> Results {
     evaluation.incremental.relative_correctness.mean = 0.87;
     let mut half = evaluation.clone();
     half.setting.threshold = 0.25;
-    let mut results =
-        Results::new(&dataset, ModelInfo::of(&model, "runs/snips".as_ref()), Some("abc123".to_owned()));
+    let mut results = Results::new(
+        &dataset,
+        ModelInfo::of(&model, "runs/snips".as_ref()),
+        Provenance::now(Some("abc123")),
+    );
     results.model.preset = Some(serde_json::json!({
         "seed": 7,
         "processor": { "hidden": 256 },

@@ -16,7 +16,7 @@ const SATURATING: usize = 256;
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub struct Bench {
+pub struct LoadBench {
     /// The program whose servers are loaded.
     pub program: PathBuf,
     /// Another program whose server is measured at the rate that is asked for, turn by turn.
@@ -49,7 +49,7 @@ pub struct BenchReport {
     /// The same beside another program; `asked` is then this program's turn with the median of
     /// the 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub against: Option<Against>,
+    pub against: Option<Comparison>,
     /// The search for the highest rate: up in steps, then halfway between held and not held.
     pub search: Vec<Measured>,
     /// The most words a second that were held.
@@ -60,8 +60,8 @@ pub struct BenchReport {
 
 /// Two programs at the rate that was asked for, turn by turn.
 #[derive(Clone, Debug, Serialize)]
-pub struct Against {
-    /// The other program.
+pub struct Comparison {
+    /// What the other program says of its version.
     pub program: String,
     /// The turns of this program.
     pub this: Vec<Measured>,
@@ -69,7 +69,7 @@ pub struct Against {
     pub other: Vec<Measured>,
 }
 
-impl Against {
+impl Comparison {
     /// The median over this program's turns.
     pub fn this_median(&self, of: impl Fn(&Measured) -> f64) -> f64 {
         of(median(&self.this, &of))
@@ -92,9 +92,9 @@ pub struct Saturated {
     pub ratio: f64,
 }
 
-impl Bench {
+impl LoadBench {
     /// Measures, and tells of each measurement when it is done: what it was, and what came of it.
-    pub fn run(&self, mut tell: impl FnMut(&str, &Measured)) -> Result<BenchReport, Error> {
+    pub fn run(&self, mut on_measured: impl FnMut(&str, &Measured)) -> Result<BenchReport, Error> {
         let since = Instant::now();
         // One thread: the generator shares the machine with the server, and is to take little.
         let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -112,16 +112,16 @@ impl Bench {
             let (mut this, mut other) = (Vec::new(), Vec::new());
             for _ in 0..TURNS {
                 this.push(load(&server, Some(self.rate), self.streams)?);
-                tell("asked for", &this[this.len() - 1]);
+                on_measured("asked for", &this[this.len() - 1]);
                 other.push(load(&old, Some(self.rate), self.streams)?);
-                tell("the other", &other[other.len() - 1]);
+                on_measured("the other", &other[other.len() - 1]);
             }
             let asked = median(&this, |measured| measured.first.p99).clone();
-            against = Some(Against { program: program.display().to_string(), this, other });
+            against = Some(Comparison { program: version(program), this, other });
             asked
         } else {
             let asked = load(&server, Some(self.rate), self.streams)?;
-            tell("asked for", &asked);
+            on_measured("asked for", &asked);
             asked
         };
 
@@ -131,7 +131,7 @@ impl Bench {
             let mut rates = RateSearch::above(self.rate);
             while let Some(rate) = rates.next_rate() {
                 let measured = load(&server, Some(rate), self.streams)?;
-                tell("higher", &measured);
+                on_measured("higher", &measured);
                 rates.note(rate, measured.is_held());
                 if measured.is_held() {
                     highest = Some(measured.held);
@@ -147,10 +147,10 @@ impl Bench {
             let streams = self.streams.min(SATURATING);
             for _ in 0..TURNS {
                 let measured = load(&server, None, streams)?;
-                tell("in batches", &measured);
+                on_measured("in batches", &measured);
                 batched.push(measured);
                 let measured = load(&alone, None, streams)?;
-                tell("one by one", &measured);
+                on_measured("one by one", &measured);
                 unbatched.push(measured);
             }
             let held = |turns: &[Measured]| median(turns, |measured| measured.held).held;
@@ -175,6 +175,16 @@ impl Bench {
         command.args(["--batch", batch, "--model", &self.model]).env("TAPIR_LOG", "warn");
         ServerProcess::start(command)
     }
+}
+
+/// What a program says of its version; its path is of no use to anybody else.
+fn version(program: &Path) -> String {
+    let output = Command::new(program).arg("--version").output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let text = text.unwrap_or_default();
+    // The first line has the number; older programs do not know their commit.
+    let lines = text.lines().enumerate().filter(|(i, line)| *i == 0 || line.starts_with("commit"));
+    lines.map(|(_, line)| line).collect::<Vec<_>>().join(", ")
 }
 
 /// The turn that is in the middle.

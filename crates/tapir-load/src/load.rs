@@ -12,7 +12,9 @@ use tokio::time::Instant;
 use crate::connect::{Route, Socket};
 use crate::script::Script;
 use crate::speaker::{Shared, Speaker};
-use crate::{Error, Percentiles};
+use tapir_eval::Percentiles;
+
+use crate::Error;
 
 /// What is asked of a server: every stream is a WebSocket of its own that says one sentence after
 /// the other, word by word.

@@ -14,4 +14,4 @@ pub use model::{ModelFiles, model, models};
 pub use preset::{preset, presets};
 #[cfg(feature = "models")]
 pub use tapir_vectors::{ENGLISH as VECTORS, Vectors};
-pub use task::{task, tasks};
+pub use task::{CHALLENGE, task, tasks};

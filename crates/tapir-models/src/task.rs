@@ -30,3 +30,7 @@ pub fn tasks() -> &'static [(&'static str, &'static str)] {
 pub fn task(name: &str) -> Option<&'static str> {
     TASKS.iter().find(|(task, _)| *task == name).map(|(_, text)| *text)
 }
+
+/// Tests of how a SNIPS model behaves on everyday text: kind, sentence and expectation, apart by
+/// tabs.
+pub static CHALLENGE: &str = include_str!("../challenge/snips.tsv");

@@ -13,12 +13,14 @@ type Error = Box<dyn std::error::Error>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
-    let url =
-        arguments.next().ok_or("expected an address, such as ws://127.0.0.1:8642/v1/stream, and words")?;
+    let url = arguments
+        .next()
+        .ok_or("expected an address, such as ws://127.0.0.1:8642/v1/stream, and words")?;
     let words: Vec<String> = arguments.collect();
     let (mut socket, _) = tokio_tungstenite::connect_async(url).await?;
 
-    let pushes = words.iter().map(|word| Request { push: Some(word.clone()), ..Request::default() });
+    let pushes =
+        words.iter().map(|word| Request { push: Some(word.clone()), ..Request::default() });
     let finish = Request { finish: true, ..Request::default() };
     // Follows the server: what it holds is always the session's labels.
     let mut labels: Vec<Label> = Vec::new();

@@ -12,15 +12,16 @@ use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
 use crate::clients::Peer;
-use crate::error::Refusal;
+use crate::error::ApiError;
 use crate::state::State;
 use crate::{Settings, tag};
 
-/// The protocol of our streams. A browser can send no header with a WebSocket, so that it gives its token as a second
-/// protocol, `bearer.TOKEN`.
+/// The protocol of our streams. A browser can send no header with a WebSocket, so that it gives its
+/// token as a second protocol, `bearer.TOKEN`.
 pub(crate) const PROTOCOL: &str = "tapir.v1";
 
-/// Lets a request pass, or refuses it: the rate of its client, its host, and the origin of its page.
+/// Lets a request pass, or refuses it: the rate of its client, its host, and the origin of its
+/// page.
 pub(crate) async fn client(
     Shared(state): Shared<Arc<State>>,
     Extension(peer): Extension<Peer>,
@@ -40,12 +41,21 @@ pub(crate) async fn client(
 }
 
 /// Lets a request pass, or refuses it: its token.
-pub(crate) async fn token(Shared(state): Shared<Arc<State>>, request: Request, next: Next) -> Response {
+pub(crate) async fn token(
+    Shared(state): Shared<Arc<State>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let allowed = check_token(request.headers(), &state.settings.tokens);
     pass(allowed, &state, request, next).await
 }
 
-async fn pass(allowed: Result<(), Refusal>, state: &State, request: Request, next: Next) -> Response {
+async fn pass(
+    allowed: Result<(), ApiError>,
+    state: &State,
+    request: Request,
+    next: Next,
+) -> Response {
     match allowed {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
@@ -56,20 +66,21 @@ async fn pass(allowed: Result<(), Refusal>, state: &State, request: Request, nex
 }
 
 /// One of the tokens must be given, if there are any.
-pub(crate) fn check_token(headers: &HeaderMap, tokens: &[String]) -> Result<(), Refusal> {
+pub(crate) fn check_token(headers: &HeaderMap, tokens: &[String]) -> Result<(), ApiError> {
     if tokens.is_empty() {
         return Ok(());
     }
     let given = given_token(headers).unwrap_or_default();
-    // Every token is compared to its end, so that the time taken says nothing about which is nearly right.
-    let matches = tokens
-        .iter()
-        .fold(subtle::Choice::from(0), |matches, token| matches | token.as_bytes().ct_eq(given.as_bytes()));
+    // Every token is compared to its end, so that the time taken says nothing about which is nearly
+    // right.
+    let matches = tokens.iter().fold(subtle::Choice::from(0), |matches, token| {
+        matches | token.as_bytes().ct_eq(given.as_bytes())
+    });
     if matches.into() {
         return Ok(());
     }
     let reason = "a bearer token is needed: Authorization: Bearer TOKEN";
-    Err(Refusal::new(StatusCode::UNAUTHORIZED, reason))
+    Err(ApiError::new(StatusCode::UNAUTHORIZED, reason))
 }
 
 fn given_token(headers: &HeaderMap) -> Option<&str> {
@@ -83,12 +94,15 @@ fn given_token(headers: &HeaderMap) -> Option<&str> {
     })
 }
 
-/// A body that is announced to be too large is not waited for; one that is not announced is measured as it comes.
-fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+/// A body that is announced to be too large is not waited for; one that is not announced is
+/// measured as it comes.
+fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
+    let length =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > limit as u64) && !tag::is_lines(headers) {
-        let reason = format!("the body is longer than {limit} bytes; send less, or lines of NDJSON");
-        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
+        let reason =
+            format!("the body is longer than {limit} bytes; send less, or lines of NDJSON");
+        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
     }
     Ok(())
 }
@@ -103,11 +117,11 @@ fn host(request: &Request) -> Option<&str> {
 /// A page of a name that was made to point here (DNS rebinding) counts as a page of ours for a
 /// browser, so that only known names are served. Numbers cannot be made to point elsewhere, and
 /// whoever needs a token has none.
-fn check_host(request: &Request, settings: &Settings) -> Result<(), Refusal> {
+fn check_host(request: &Request, settings: &Settings) -> Result<(), ApiError> {
     let Some(host) = host(request).filter(|_| settings.tokens.is_empty()) else { return Ok(()) };
     let refuse = || {
         let reason = "this server is not known by that name; the setting `hosts` allows it";
-        Err(Refusal::new(StatusCode::FORBIDDEN, reason))
+        Err(ApiError::new(StatusCode::FORBIDDEN, reason))
     };
     let Ok(authority) = host.parse::<Authority>() else { return refuse() };
     let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
@@ -118,15 +132,19 @@ fn check_host(request: &Request, settings: &Settings) -> Result<(), Refusal> {
 }
 
 /// A web page of another host may use the server only if its origin is allowed.
-fn check_origin(request: &Request, allowed: &[String]) -> Result<(), Refusal> {
+fn check_origin(request: &Request, allowed: &[String]) -> Result<(), ApiError> {
     let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
     let refuse = || {
         let reason = "pages of this origin are not allowed; the setting `origins` allows them";
-        Err(Refusal::new(StatusCode::FORBIDDEN, reason))
+        Err(ApiError::new(StatusCode::FORBIDDEN, reason))
     };
     let Ok(origin) = origin.to_str() else { return refuse() };
     let own = origin.split_once("://").is_some_and(|(_, at)| Some(at) == host(request));
-    if own || allowed.iter().any(|allowed| allowed == "*" || allowed == origin) { Ok(()) } else { refuse() }
+    if own || allowed.iter().any(|allowed| allowed == "*" || allowed == origin) {
+        Ok(())
+    } else {
+        refuse()
+    }
 }
 
 #[cfg(test)]
@@ -136,7 +154,10 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
+            .collect()
     }
 
     #[test]
@@ -193,13 +214,16 @@ mod tests {
         ] {
             assert!(asked(&open, "/", Some(known)), "{known}");
         }
-        for unknown in ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "x", "", "a b"] {
+        for unknown in
+            ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "x", "", "a b"]
+        {
             assert!(!asked(&open, "/", Some(unknown)), "{unknown}");
         }
         // An absolute address counts, whatever the header says; no browser sends neither.
         assert!(!asked(&open, "http://evil.example/", Some("localhost")));
         assert!(asked(&open, "/", None));
-        let with_token = Settings { tokens: vec!["0123456789abcdef".into()], ..Settings::default() };
+        let with_token =
+            Settings { tokens: vec!["0123456789abcdef".into()], ..Settings::default() };
         assert!(asked(&with_token, "/", Some("evil.example")));
         let any = Settings { hosts: vec!["*".into()], ..Settings::default() };
         assert!(asked(&any, "/", Some("evil.example")));

@@ -6,7 +6,7 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::access::check_token;
-use crate::error::{ErrorBody, Refusal};
+use crate::error::{ApiError, ErrorBody};
 use crate::state::State;
 
 /// Read all models anew
@@ -23,9 +23,12 @@ use crate::state::State;
 pub(crate) async fn reload(
     Shared(state): Shared<Arc<State>>,
     headers: HeaderMap,
-) -> Result<&'static str, Refusal> {
+) -> Result<&'static str, ApiError> {
     let Some(token) = &state.settings.admin_token else {
-        return Err(Refusal::new(StatusCode::NOT_FOUND, "the server was started without an `admin_token`"));
+        return Err(ApiError::new(
+            StatusCode::NOT_FOUND,
+            "the server was started without an `admin_token`",
+        ));
     };
     check_token(&headers, std::slice::from_ref(token))?;
     reload_models(&state).await?;
@@ -33,14 +36,16 @@ pub(crate) async fn reload(
 }
 
 /// Reads all models anew, on a thread where that may take time.
-pub(crate) async fn reload_models(state: &Arc<State>) -> Result<(), Refusal> {
+pub(crate) async fn reload_models(state: &Arc<State>) -> Result<(), ApiError> {
     let failed = |reason: String| {
         tracing::error!(reason, "the models were not read anew");
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason)
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, reason)
     };
     let models = state.clone();
     let reloaded = tokio::task::spawn_blocking(move || models.models.reload()).await;
-    reloaded.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
+    reloaded
+        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| failed(error.to_string()))?;
     tracing::info!("the models were read anew");
     Ok(())
 }

@@ -12,8 +12,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Limits;
-use crate::error::Refusal;
+use crate::error::ApiError;
 use crate::fair::Flow;
+use crate::metrics::Counted;
 
 /// Every so many bytes of a body count as one more request.
 const BYTES_PER_REQUEST: usize = 64 << 10;
@@ -57,17 +58,17 @@ impl Peer {
 
 /// One of a limited number, in all and for its client, given back when it is dropped.
 pub(crate) struct Permit {
-    taken: [Arc<AtomicUsize>; 2],
-    gauge: Option<Gauge>,
+    _taken: Taken,
+    _counted: Option<Counted>,
 }
 
-impl Drop for Permit {
+/// One in all, and one of the client's.
+struct Taken([Arc<AtomicUsize>; 2]);
+
+impl Drop for Taken {
     fn drop(&mut self) {
-        for taken in &self.taken {
-            taken.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(gauge) = &self.gauge {
-            gauge.dec();
+        for count in &self.0 {
+            count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -85,13 +86,14 @@ impl Clients {
     }
 
     /// Takes a connection from an address, unless it or all have too many.
-    pub(crate) fn connect(&self, address: IpAddr) -> Result<(Peer, Permit), Refusal> {
+    pub(crate) fn connect(&self, address: IpAddr) -> Result<(Peer, Permit), ApiError> {
         let client = self.client(address);
         let is_proxy = self.proxies.contains(&address.to_canonical());
         let all = self.limits.connections;
         // A proxy has the connections of all its clients.
         let one = if is_proxy { all } else { self.limits.connections_per_client };
-        let permit = take([&self.connections, &client.connections], (all, one), "connections")?;
+        let taken = take([&self.connections, &client.connections], (all, one), "connections")?;
+        let permit = Permit { _taken: taken, _counted: None };
         let connection = self.ids.fetch_add(1, Ordering::Relaxed);
         Ok((Peer { client, connection, is_proxy }, permit))
     }
@@ -102,7 +104,8 @@ impl Clients {
             return peer;
         }
         let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
-        let last = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        let last = forwarded
+            .and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
         match last {
             Some(address) => Peer { client: self.client(address), ..peer },
             None => peer,
@@ -110,15 +113,14 @@ impl Clients {
     }
 
     /// Takes a session for a client, unless it or all have too many.
-    pub(crate) fn open_session(&self, client: &Client, gauge: &Gauge) -> Result<Permit, Refusal> {
+    pub(crate) fn open_session(&self, client: &Client, gauge: &Gauge) -> Result<Permit, ApiError> {
         let limits = (self.limits.sessions, self.limits.sessions_per_client);
-        let mut permit = take([&self.sessions, &client.sessions], limits, "sessions")?;
-        gauge.inc();
-        permit.gauge = Some(gauge.clone());
-        Ok(permit)
+        let taken = take([&self.sessions, &client.sessions], limits, "sessions")?;
+        Ok(Permit { _taken: taken, _counted: Some(Counted::in_gauge(gauge)) })
     }
 
-    /// Forgets clients that have gone. One that comes back at once may ask a little faster for once.
+    /// Forgets clients that have gone. One that comes back at once may ask a little faster for
+    /// once.
     pub(crate) fn forget(&self) {
         let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|_, client| Arc::strong_count(client) > 1);
@@ -129,7 +131,9 @@ impl Clients {
         let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || {
             let rate = |per_second| {
-                RateLimiter::direct(Quota::per_second(NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN)))
+                RateLimiter::direct(Quota::per_second(
+                    NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN),
+                ))
             };
             Arc::new(Client {
                 id: self.ids.fetch_add(1, Ordering::Relaxed),
@@ -145,29 +149,33 @@ impl Clients {
 }
 
 /// Counts one more in all and for the client, or says whose limit is reached.
-fn take(counts: [&Arc<AtomicUsize>; 2], (all, one): (usize, usize), what: &str) -> Result<Permit, Refusal> {
-    // Dropped, a permit gives both back.
+fn take(
+    counts: [&Arc<AtomicUsize>; 2],
+    (all, one): (usize, usize),
+    what: &str,
+) -> Result<Taken, ApiError> {
     let before = counts.map(|count| count.fetch_add(1, Ordering::Relaxed));
-    let permit = Permit { taken: counts.map(Arc::clone), gauge: None };
+    // Dropped, it gives both back.
+    let taken = Taken(counts.map(Arc::clone));
     if before[1] >= one {
         let reason = format!("your address has {one} {what} already; close one first");
-        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, reason));
+        return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, reason));
     }
     if before[0] >= all {
         let reason = format!("all {all} {what} are taken; try again later");
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, reason));
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, reason));
     }
-    Ok(permit)
+    Ok(taken)
 }
 
 impl Client {
     /// Counts a request against the client's rate.
-    pub(crate) fn count_request(&self) -> Result<(), Refusal> {
+    pub(crate) fn count_request(&self) -> Result<(), ApiError> {
         self.requests.check().map_err(|_| too_fast())
     }
 
     /// Counts the body of a request, which arrived, against the client's rate.
-    pub(crate) fn count_body(&self, bytes: usize, limits: &Limits) -> Result<(), Refusal> {
+    pub(crate) fn count_body(&self, bytes: usize, limits: &Limits) -> Result<(), ApiError> {
         let units = (bytes / BYTES_PER_REQUEST) as u32;
         match NonZeroU32::new(units.min(limits.requests_per_second)) {
             None => Ok(()),
@@ -187,15 +195,19 @@ impl Client {
     }
 
     /// Waits for room for words in the client's queue: at least one, at most all that there is.
-    pub(crate) async fn queue_words(&self, words: usize, limits: &Limits) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn queue_words(
+        &self,
+        words: usize,
+        limits: &Limits,
+    ) -> Option<OwnedSemaphorePermit> {
         let words = words.clamp(1, limits.words_per_client);
         self.words.clone().acquire_many_owned(words as u32).await.ok()
     }
 }
 
-fn too_fast() -> Refusal {
+fn too_fast() -> ApiError {
     let reason = "too many requests per second from your address; wait a second";
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, reason)
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, reason)
 }
 
 /// Whoever has an IPv6 address has 2^64 of them.

@@ -1,7 +1,8 @@
 //! Connections: how they are accepted, and how long each may take to do what.
 //!
-//! Every wait for a client has an end: for the TLS handshake, for the head of a request, whether it is
-//! the first or the next (hyper's timer for both), for its body (`body.rs`) and for room to write.
+//! Every wait for a client has an end: for the TLS handshake, for the head of a request, whether it
+//! is the first or the next (hyper's timer for both), for its body (`body.rs`) and for room to
+//! write.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,14 +23,19 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use crate::clients::{Peer, Permit};
-use crate::error::Refusal;
+use crate::error::ApiError;
 use crate::state::State;
 
 /// Bytes of a request's head, and of what hyper reads ahead of a body.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// Accepts connections until the server stops.
-pub(crate) async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, app: Router, state: Arc<State>) {
+pub(crate) async fn accept(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    app: Router,
+    state: Arc<State>,
+) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -76,7 +82,7 @@ fn admit(
 }
 
 /// An answer to whoever was not let in, as it goes over the wire.
-fn refused(refusal: &Refusal) -> String {
+fn refused(refusal: &ApiError) -> String {
     let body = serde_json::json!({ "error": refusal.reason }).to_string();
     let (status, length) = (refusal.status, body.len());
     format!(

@@ -22,7 +22,9 @@ pub enum Error {
         cause: tapir::Error,
     },
     /// The address could not be listened on.
-    #[error("cannot listen on {address}: {cause}")]
+    #[error(
+        "cannot listen on {address}: {cause}; choose another address or port: --listen, `listen`"
+    )]
     Listen {
         /// The address.
         address: std::net::SocketAddr,
@@ -51,7 +53,7 @@ pub enum Error {
 
 /// What a request is refused with: a status, and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) reason: String,
 }
@@ -99,7 +101,7 @@ pub(crate) enum Posted {
     Fields(#[to_schema] ErrorBody),
 }
 
-impl Refusal {
+impl ApiError {
     pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
         Self { status, reason: reason.into() }
     }
@@ -109,7 +111,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(ErrorBody { error: self.reason })).into_response();
         let header = match self.status {

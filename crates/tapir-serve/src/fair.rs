@@ -1,9 +1,10 @@
 //! A queue that is fair to clients, and among the connections of a client.
 //!
-//! Start-time fair queueing (Goyal, Vin and Cheng, 1996), once for clients and once more inside each
-//! for its connections: who has had least of the worker is served next, and pays what it cost. Who
-//! comes back after a while begins at the time of the others: it owes nothing, and is owed nothing.
-//! So work waits for the others' work in hand and for its own, however much others ask for.
+//! Start-time fair queueing (Goyal, Vin and Cheng, 1996), once for clients and once more inside
+//! each for its connections: who has had least of the worker is served next, and pays what it cost.
+//! Who comes back after a while begins at the time of the others: it owes nothing, and is owed
+//! nothing. So work waits for the others' work in hand and for its own, however much others ask
+//! for.
 //!
 //! There are two kinds of work with one account for both. Each kind is asked for by itself, so that
 //! it can be computed in batches, and [`FairQueue::is_due`] says which is next.
@@ -45,9 +46,13 @@ impl<T> FairQueue<T> {
         });
     }
 
-    /// The next item of a kind, and what `cost` says that its flow is charged for it. It stays where it
-    /// is if `cost` says nothing.
-    pub(crate) fn pop(&mut self, work: Work, cost: impl Fn(&T) -> Option<Time>) -> Option<(T, Time)> {
+    /// The next item of a kind, and what `cost` says that its flow is charged for it. It stays
+    /// where it is if `cost` says nothing.
+    pub(crate) fn pop(
+        &mut self,
+        work: Work,
+        cost: impl Fn(&T) -> Option<Time>,
+    ) -> Option<(T, Time)> {
         let take = |items: &mut VecDeque<T>| {
             let cost = cost(items.front()?)?;
             let item = items.pop_front()?;
@@ -132,7 +137,11 @@ impl<Q: Default> Level<Q> {
         account.enter(flow, &mut self.due);
     }
 
-    fn pop<T>(&mut self, work: Work, take: impl FnOnce(&mut Q) -> Option<Taken<T>>) -> Option<Taken<T>> {
+    fn pop<T>(
+        &mut self,
+        work: Work,
+        take: impl FnOnce(&mut Q) -> Option<Taken<T>>,
+    ) -> Option<Taken<T>> {
         let (_, flow) = self.first(work)?;
         let account = self.accounts.get_mut(&flow)?;
         let taken = take(&mut account.queues[lane(work)])?;
@@ -243,7 +252,8 @@ mod tests {
         }
     }
 
-    /// A batch of words takes in those of busy clients, which must not make newcomers as late as they.
+    /// A batch of words takes in those of busy clients, which must not make newcomers as late as
+    /// they.
     #[test]
     fn words_of_the_busy_do_not_make_newcomers_late() {
         let mut queue = busy(flow(1, 1), flow(2, 2));
@@ -269,7 +279,12 @@ mod tests {
     fn what_is_urgent_goes_first_within_a_client() {
         let mut queue = FairQueue::default();
         for connection in 0..10 {
-            queue.push(flow(1, connection), Revision, connection == 7, char::from(b'a' + connection as u8));
+            queue.push(
+                flow(1, connection),
+                Revision,
+                connection == 7,
+                char::from(b'a' + connection as u8),
+            );
         }
         assert_eq!(served(&mut queue, 2), "ha");
     }
@@ -285,8 +300,8 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost, connections keep their order, and as long as two clients have work, what
-        /// they have had differs by no more than one item of each.
+        /// Nothing is lost, connections keep their order, and as long as two clients have work,
+        /// what they have had differs by no more than one item of each.
         #[test]
         fn shares_are_equal(
             items in proptest::collection::vec((0u64..3, 0u64..3, 1u64..200, any::<bool>()), 1..300),

@@ -27,8 +27,7 @@ impl Faults {
         let Some(word) = &self.word else { return };
         let fault = format!("{word}-{point:?}").to_lowercase();
         let asked = match operation {
-            Operation::Push(word) => *word == fault,
-            Operation::Update(words) => words.contains(&fault),
+            Operation::Push(words) | Operation::Update(words) => words.words().contains(&fault),
             _ => false,
         };
         assert!(!asked, "a fault was asked for");

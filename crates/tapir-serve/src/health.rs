@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 
-use crate::error::{ErrorBody, Refusal};
+use crate::error::{ApiError, ErrorBody};
 use crate::state::State;
 
 /// The server is alive
@@ -21,9 +21,9 @@ pub(crate) async fn alive() -> &'static str {
     (status = 200, description = "It does", body = String, content_type = "text/plain"),
     (status = 503, description = "It is stopping", body = ErrorBody),
 ))]
-pub(crate) async fn ready(Shared(state): Shared<Arc<State>>) -> Result<&'static str, Refusal> {
+pub(crate) async fn ready(Shared(state): Shared<Arc<State>>) -> Result<&'static str, ApiError> {
     if state.stopping.is_cancelled() {
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
     }
     Ok("ok\n")
 }

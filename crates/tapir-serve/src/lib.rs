@@ -1,7 +1,8 @@
 //! A server of tapir's streams: thousands of them over one port.
 //!
-//! WebSocket for streams, HTTP for whole texts, metrics, health, and a page to watch a stream. The messages are those of
-//! [`tapir::protocol`]. Model workers, one per core, take the words of all streams and run them in batches; see `worker.rs`.
+//! WebSocket for streams, HTTP for whole texts, metrics, health, and a page to watch a stream. The
+//! messages are those of [`tapir::protocol`]. Model workers, one per core, take the words of all
+//! streams and run them in batches; see `worker.rs`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), tapir_serve::Error> {

@@ -44,6 +44,22 @@ pub(crate) struct Metrics {
     pub(crate) panics: Counter,
 }
 
+/// Counts one in a gauge as long as it lives.
+pub(crate) struct Counted(Gauge);
+
+impl Counted {
+    pub(crate) fn in_gauge(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 /// What a worker counts for one model, without looking its name up.
 pub(crate) struct ModelMetrics {
     words: Counter,

@@ -1,4 +1,5 @@
-//! The models that are served, by name; they can be read anew while streams go on with the old ones.
+//! The models that are served, by name; they can be read anew while streams go on with the old
+//! ones.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 use tapir::{Config, Model};
 use utoipa::ToSchema;
 
-use crate::error::{Guarded, Refusal};
+use crate::error::{ApiError, Guarded};
 use crate::state::State;
 use crate::{Error, Settings};
 
@@ -33,13 +34,17 @@ impl Models {
         let mut sources: Vec<(String, String)> =
             settings.models.iter().map(|(name, source)| (name.clone(), source.clone())).collect();
         if sources.is_empty() {
-            sources =
-                Model::embedded_names().map(|name| (name.to_owned(), format!("{EMBEDDED}{name}"))).collect();
+            sources = Model::embedded_names()
+                .map(|name| (name.to_owned(), format!("{EMBEDDED}{name}")))
+                .collect();
         }
         if let Some(default) = &settings.default_model {
             let Some(at) = sources.iter().position(|(name, _)| name == default) else {
                 let names: Vec<_> = sources.iter().map(|(name, _)| name.as_str()).collect();
-                let reason = format!("`default_model` is `{default}`, which is none of {}", names.join(", "));
+                let reason = format!(
+                    "`default_model` is `{default}`, which is none of {}",
+                    names.join(", ")
+                );
                 return Err(Error::Settings(reason));
             };
             sources[..=at].rotate_right(1);
@@ -48,7 +53,8 @@ impl Models {
         Ok(Self { sources, served: RwLock::new(Arc::new(served)) })
     }
 
-    /// Reads all models anew. Streams keep the model they began with; if one model fails, all stay as they were.
+    /// Reads all models anew. Streams keep the model they began with; if one model fails, all stay
+    /// as they were.
     pub(crate) fn reload(&self) -> Result<(), Error> {
         let served = load(&self.sources)?;
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
@@ -60,7 +66,7 @@ impl Models {
     }
 
     /// The model of that name, or the default.
-    pub(crate) fn get(&self, name: Option<&str>) -> Result<Arc<Served>, Refusal> {
+    pub(crate) fn get(&self, name: Option<&str>) -> Result<Arc<Served>, ApiError> {
         let all = self.all();
         let found = match name {
             None => all.first(),
@@ -69,7 +75,7 @@ impl Models {
         found.cloned().ok_or_else(|| {
             let names: Vec<_> = all.iter().map(|served| served.name.as_str()).collect();
             let reason = format!("no model has that name; there are: {}", names.join(", "));
-            Refusal::new(StatusCode::NOT_FOUND, reason)
+            ApiError::new(StatusCode::NOT_FOUND, reason)
         })
     }
 }
@@ -123,8 +129,10 @@ pub(crate) struct ModelList {
 pub(crate) async fn list(Shared(state): Shared<Arc<State>>) -> Json<ModelList> {
     let all = state.models.all();
     let info = |(index, served): (usize, &Arc<Served>)| {
-        let Config { task, scheme, delay, threshold, max_length, .. } = served.model.config().clone();
-        let scheme = serde_json::to_value(scheme).ok().and_then(|value| value.as_str().map(str::to_owned));
+        let Config { task, scheme, delay, threshold, max_length, .. } =
+            served.model.config().clone();
+        let scheme =
+            serde_json::to_value(scheme).ok().and_then(|value| value.as_str().map(str::to_owned));
         ModelInfo {
             name: served.name.clone(),
             task,

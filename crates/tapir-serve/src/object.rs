@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A value that is read from a JSON object. Without it serde takes an array as well, its elements as the fields in the order
-/// in which we happen to declare them.
+/// A value that is read from a JSON object. Without it serde takes an array as well, its elements
+/// as the fields in the order in which we happen to declare them.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 

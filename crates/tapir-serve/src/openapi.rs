@@ -25,11 +25,13 @@ struct Tokens;
 impl Modify for Tokens {
     fn modify(&self, api: &mut OpenApi) {
         let bearer = |description: &str| {
-            let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(description));
+            let scheme =
+                HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(description));
             SecurityScheme::Http(scheme.build())
         };
         let components = api.components.get_or_insert_with(Components::new);
-        components.add_security_scheme("bearer", bearer("One of the server's tokens, if it has any."));
+        components
+            .add_security_scheme("bearer", bearer("One of the server's tokens, if it has any."));
         components.add_security_scheme("admin", bearer("The administrator's token."));
     }
 }
@@ -72,8 +74,8 @@ pub fn openapi() -> String {
     document(&routers().api)
 }
 
-/// As JSON, with what cannot be said by attributes: of `text`, `tokens` and `inputs` there is exactly one, and no word is
-/// empty.
+/// As JSON, with what cannot be said by attributes: of `text`, `tokens` and `inputs` there is
+/// exactly one, and no word is empty.
 pub(crate) fn document(api: &OpenApi) -> String {
     let mut api = serde_json::to_value(api).unwrap_or_default();
     let kinds = [("text", "string"), ("tokens", "array"), ("inputs", "array")];

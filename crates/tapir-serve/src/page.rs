@@ -1,4 +1,5 @@
-//! The page at `/`, where a stream can be watched, and the documentation at `/docs`: embedded, nothing from elsewhere.
+//! The page at `/`, where a stream can be watched, and the documentation at `/docs`: embedded,
+//! nothing from elsewhere.
 
 use axum::Router;
 use axum::http::header;

@@ -19,7 +19,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 
-use crate::error::Refusal;
+use crate::error::ApiError;
 use crate::state::State;
 use crate::{Error, Settings, Tls, access, admin, connection, openapi, page};
 
@@ -55,9 +55,13 @@ impl Server {
         self.address
     }
 
-    /// Serves a connection that somebody else has accepted, such as one of a Unix socket, as if it came
-    /// from `client`, until it ends.
-    pub async fn serve(&self, socket: impl AsyncRead + AsyncWrite + Send + 'static, client: IpAddr) {
+    /// Serves a connection that somebody else has accepted, such as one of a Unix socket, as if it
+    /// came from `client`, until it ends.
+    pub async fn serve(
+        &self,
+        socket: impl AsyncRead + AsyncWrite + Send + 'static,
+        client: IpAddr,
+    ) {
         // Whoever has too many connections already is served no further one.
         if let Ok((peer, permit)) = self.state.clients.connect(client) {
             connection::serve_http(socket, self.app.clone(), &self.state, peer, permit).await;
@@ -69,8 +73,8 @@ impl Server {
         admin::reload_models(&self.state).await.map_err(|refusal| Error::Settings(refusal.reason))
     }
 
-    /// Stops: takes nothing new, finishes the words in hand, tells every stream why, and returns when
-    /// all have ended or the time of grace is over.
+    /// Stops: takes nothing new, finishes the words in hand, tells every stream why, and returns
+    /// when all have ended or the time of grace is over.
     pub async fn stop(self) {
         tracing::info!("stopping");
         let grace = Duration::from_secs(self.state.settings.grace_seconds);
@@ -89,7 +93,8 @@ impl Server {
 fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Error> {
     // Whoever embeds the server may have chosen a provider already: then it is that one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let failed = |cause: String| Error::Tls { tls: tls.clone(), cause: std::io::Error::other(cause) };
+    let failed =
+        |cause: String| Error::Tls { tls: tls.clone(), cause: std::io::Error::other(cause) };
     let chain = CertificateDer::pem_file_iter(&tls.certificate).and_then(Iterator::collect);
     let chain = chain.map_err(|error| failed(error.to_string()))?;
     let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| failed(error.to_string()))?;
@@ -121,10 +126,16 @@ fn router(state: Arc<State>) -> Router {
         .merge(page::router())
         .route("/openapi.json", get(move || async move { (json, api.clone()) }))
         .fallback(|uri: Uri| async move {
-            Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {}; see /docs", uri.path()))
+            ApiError::new(
+                StatusCode::NOT_FOUND,
+                format!("there is nothing at {}; see /docs", uri.path()),
+            )
         })
         .method_not_allowed_fallback(|method: Method| async move {
-            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not possible here; see /docs"))
+            ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                format!("{method} is not possible here; see /docs"),
+            )
         });
     if !state.settings.origins.is_empty() {
         app = app.layer(cors(&state.settings.origins));
@@ -135,7 +146,7 @@ fn router(state: Arc<State>) -> Router {
             HeaderValue::from_static("nosniff"),
         ))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error").into_response()
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error").into_response()
         }))
         .with_state(state)
 }
@@ -147,5 +158,8 @@ fn cors(origins: &[String]) -> CorsLayer {
         AllowOrigin::list(origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()))
     };
     let headers = [header::AUTHORIZATION, header::CONTENT_TYPE];
-    CorsLayer::new().allow_origin(allowed).allow_methods([Method::GET, Method::POST]).allow_headers(headers)
+    CorsLayer::new()
+        .allow_origin(allowed)
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers(headers)
 }

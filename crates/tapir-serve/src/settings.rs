@@ -30,8 +30,8 @@ const MOST_WORKERS: usize = 1024;
 pub struct Settings {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Models by the name that requests use: the directory of one, or the name of one that ships. None for all
-    /// that ship.
+    /// Models by the name that requests use: the directory of one, or the name of one that ships.
+    /// None for all that ship.
     pub models: BTreeMap<String, String>,
     /// The model of requests that name none; without it, the first.
     pub default_model: Option<String>,
@@ -45,11 +45,12 @@ pub struct Settings {
     pub admin_token: Option<String>,
     /// Certificate and key; without them, no TLS.
     pub tls: Option<Tls>,
-    /// Other web origins, such as `https://example.org`, whose pages may use the server; `*` for all.
+    /// Other web origins, such as `https://example.org`, whose pages may use the server; `*` for
+    /// all.
     pub origins: Vec<String>,
-    /// Names under which the server is reached, such as `tapir.example.org`, besides `localhost` and
-    /// addresses; `*` for any. Only servers without tokens check it: a foreign page whose name was
-    /// made to point here (DNS rebinding) would otherwise pass for a page of ours.
+    /// Names under which the server is reached, such as `tapir.example.org`, besides `localhost`
+    /// and addresses; `*` for any. Only servers without tokens check it: a foreign page whose name
+    /// was made to point here (DNS rebinding) would otherwise pass for a page of ours.
     pub hosts: Vec<String>,
     /// Addresses of proxies in front of the server, whose header `X-Forwarded-For` is believed: the
     /// client is the last address in it.
@@ -83,10 +84,11 @@ pub struct Limits {
     pub sessions_per_connection: usize,
     /// Words of a session, or of a text.
     pub words: usize,
-    /// Words of one client that were given and are not labelled yet, and words of a request. Streams
-    /// and lines wait until there is room.
+    /// Words of one client that were given and are not labelled yet, and words of a request.
+    /// Streams and lines wait until there is room.
     pub words_per_client: usize,
-    /// Words, from the newest back, that a revision reads: what a stream of one client can cost the others.
+    /// Words, from the newest back, that a revision reads: what a stream of one client can cost the
+    /// others.
     pub window: usize,
     /// Bytes of a message of a stream, or of a line of NDJSON.
     pub message_bytes: usize,
@@ -94,8 +96,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Texts of a request.
     pub texts: usize,
-    /// A connection whose next request has not arrived so long after the last answer, or after it was
-    /// opened, is closed: TLS handshake and request head included.
+    /// A connection whose next request has not arrived so long after the last answer, or after it
+    /// was opened, is closed: TLS handshake and request head included.
     pub head_seconds: u64,
     /// A request whose body has not arrived after so long is refused.
     pub body_seconds: u64,
@@ -214,7 +216,10 @@ impl Settings {
             ("limits.idle_seconds", limits.idle_seconds as usize),
             ("limits.requests_per_second", limits.requests_per_second as usize),
             ("limits.messages_per_second", limits.messages_per_second as usize),
-            ("limits.messages_per_second_per_client", limits.messages_per_second_per_client as usize),
+            (
+                "limits.messages_per_second_per_client",
+                limits.messages_per_second_per_client as usize,
+            ),
             ("limits.in_flight", limits.in_flight),
         ];
         if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
@@ -237,14 +242,17 @@ impl Settings {
         }
         if self.tokens.iter().chain(&self.admin_token).any(|token| token.len() < 16) {
             return refuse(
-                "a token is shorter than 16 characters, which can be guessed; make a longer one".into(),
+                "a token is shorter than 16 characters, which can be guessed; make a longer one"
+                    .into(),
             );
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         if self.tokens.iter().chain(&self.admin_token).any(|token| !token.chars().all(plain)) {
-            // A browser gives its token as a protocol of its WebSocket, where other characters cannot stand.
+            // A browser gives its token as a protocol of its WebSocket, where other characters
+            // cannot stand.
             return refuse(
-                "a token has other characters than letters, digits and -._~; make another one".into(),
+                "a token has other characters than letters, digits and -._~; make another one"
+                    .into(),
             );
         }
         if !self.listen.ip().is_loopback() && self.tokens.is_empty() {

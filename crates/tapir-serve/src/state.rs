@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clients::{Client, Clients, Permit};
-use crate::error::Refusal;
+use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::worker::Workers;
@@ -44,21 +44,31 @@ impl State {
     }
 
     /// Takes a session for a client, unless there are too many or the server is stopping.
-    pub(crate) fn open_session(&self, client: &Client) -> Result<Permit, Refusal> {
+    pub(crate) fn open_session(&self, client: &Client) -> Result<Permit, ApiError> {
         self.check_running()?;
         self.clients.open_session(client, &self.metrics.sessions)
     }
 
     /// Runs a task that a stop waits for, and ends if it takes too long.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(self.track(task));
+    }
+
+    /// A task that a stop waits for, and ends if it takes too long, for others to run.
+    pub(crate) fn track<F: Future<Output = ()>>(
+        &self,
+        task: F,
+    ) -> impl Future<Output = ()> + use<F> {
         let stopped = self.stopped.clone();
-        self.tasks.spawn(async move { stopped.run_until_cancelled_owned(task).await });
+        self.tasks.track_future(async move {
+            stopped.run_until_cancelled_owned(task).await;
+        })
     }
 
     /// Refuses what is new while the server stops.
-    pub(crate) fn check_running(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_running(&self) -> Result<(), ApiError> {
         if self.stopping.is_cancelled() {
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
         }
         Ok(())
     }

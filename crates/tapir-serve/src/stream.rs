@@ -10,17 +10,19 @@ use axum::extract::{Query, State as Shared};
 use axum::response::Response as HttpResponse;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
+use tapir::Tokenizer;
 use tapir::protocol::{Operation, Request, Response};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite;
 use utoipa::IntoParams;
 
 use crate::access::PROTOCOL;
 use crate::clients::{Peer, Permit};
-use crate::error::{ErrorBody, Guarded, Refusal};
+use crate::error::{ApiError, ErrorBody, Guarded};
+use crate::metrics::Counted;
 use crate::models::Served;
 use crate::state::State;
 use crate::worker::{Answer, Handle, NewSession, Permits, check_words};
@@ -38,6 +40,9 @@ pub(crate) struct StreamQuery {
     /// Answer before a revision is made, and again after it; `false` gives one answer a message.
     #[serde(default = "yes")]
     provisional: bool,
+    /// Take words as they are, instead of giving them to the model's tokenizer.
+    #[serde(default)]
+    pretokenized: bool,
 }
 
 fn yes() -> bool {
@@ -45,10 +50,10 @@ fn yes() -> bool {
 }
 
 /// A threshold that a client gave.
-pub(crate) fn check_threshold(threshold: Option<f64>) -> Result<Option<f32>, Refusal> {
+pub(crate) fn check_threshold(threshold: Option<f64>) -> Result<Option<f32>, ApiError> {
     match threshold {
         Some(given) if !(0.0..=1.0).contains(&given) => {
-            Err(Refusal::bad(format!("`threshold` is {given}, expected 0 to 1")))
+            Err(ApiError::bad(format!("`threshold` is {given}, expected 0 to 1")))
         }
         threshold => Ok(threshold.map(|given| given as f32)),
     }
@@ -56,10 +61,10 @@ pub(crate) fn check_threshold(threshold: Option<f64>) -> Result<Option<f32>, Ref
 
 /// A stream of words over a WebSocket
 ///
-/// One JSON message a frame, as docs/protocol.md describes them; each is answered by one update, or by two if the policy
-/// asks for a revision: the first pass's, with `"provisional": true`, and the revision's. Several sessions may share a
-/// connection: they are told apart by `"session"`. A browser gives its token as the protocol `bearer.TOKEN`, beside
-/// `tapir.v1`.
+/// One JSON message a frame, as docs/protocol.md describes them; each is answered by one update, or
+/// by two if the policy asks for a revision: the first pass's, with `"provisional": true`, and the
+/// revision's. Several sessions may share a connection: they are told apart by `"session"`. A
+/// browser gives its token as the protocol `bearer.TOKEN`, beside `tapir.v1`.
 #[utoipa::path(get, path = "/v1/stream", tag = "streams", params(StreamQuery), security((), ("bearer" = [])), responses(
     (status = 101, description = "The stream begins"),
     (status = 400, description = "Not a WebSocket, or a parameter is wrong", body = ErrorBody),
@@ -73,11 +78,12 @@ pub(crate) async fn open(
     Extension(permit): Extension<Arc<Permit>>,
     query: Result<Query<StreamQuery>, axum::extract::rejection::QueryRejection>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<HttpResponse, Refusal> {
-    let Query(query) = query.map_err(|error| Refusal::bad(error.body_text()))?;
+) -> Result<HttpResponse, ApiError> {
+    let Query(query) = query.map_err(|error| ApiError::bad(error.body_text()))?;
     let threshold = check_threshold(query.threshold)?;
     let served = state.models.get(query.model.as_deref())?;
-    let upgrade = upgrade.map_err(|error| Refusal::bad(format!("a WebSocket is expected here: {error}")))?;
+    let upgrade =
+        upgrade.map_err(|error| ApiError::bad(format!("a WebSocket is expected here: {error}")))?;
     state.check_running()?;
     let bytes = state.settings.limits.message_bytes;
     let upgrade = upgrade
@@ -90,12 +96,21 @@ pub(crate) async fn open(
         .read_buffer_size(4 << 10);
     Ok(upgrade.on_upgrade(move |socket| {
         let provisional = query.provisional;
-        let stopped = state.stopped.clone();
-        let tasks = state.tasks.clone();
-        let connection = Connection { state, peer, served, threshold, provisional, _permit: permit };
-        tasks.track_future(async move {
-            stopped.run_until_cancelled_owned(connection.run(socket)).await;
-        })
+        let tokenizer = if query.pretokenized {
+            Tokenizer::Whitespace
+        } else {
+            served.model.config().tokenizer
+        };
+        let connection = Connection {
+            state: state.clone(),
+            peer,
+            served,
+            threshold,
+            provisional,
+            tokenizer,
+            _permit: permit,
+        };
+        state.track(connection.run(socket))
     }))
 }
 
@@ -105,6 +120,7 @@ struct Connection {
     served: Arc<Served>,
     threshold: Option<f32>,
     provisional: bool,
+    tokenizer: Tokenizer,
     _permit: Arc<Permit>,
 }
 
@@ -113,7 +129,7 @@ struct End(u16, String);
 
 impl Connection {
     async fn run(self, socket: WebSocket) {
-        let _gauge = Connected::new(&self.state.metrics.connections);
+        let _counted = Counted::in_gauge(&self.state.metrics.connections);
         let (sink, source) = socket.split();
         let (answers, receiver) = unbounded_channel();
         let (ended, endings) = unbounded_channel();
@@ -136,7 +152,8 @@ impl Connection {
             _ = &mut writer => return,
         };
         if let Some(End(code, reason)) = end {
-            // The words in hand are answered first: all permits are back when the last answer is written.
+            // The words in hand are answered first: all permits are back when the last answer is
+            // written.
             let grace = Duration::from_secs(self.state.settings.grace_seconds);
             let all = self.state.settings.limits.in_flight as u32;
             let _ = timeout(grace, in_flight.acquire_many(all)).await;
@@ -145,26 +162,11 @@ impl Connection {
         }
         let Reader { sessions, answers, .. } = reader;
         drop((sessions, answers));
-        // The writer ends by itself after a closing frame, or when the workers have let the sessions go.
+        // The writer ends by itself after a closing frame, or when the workers have let the
+        // sessions go.
         if timeout(Duration::from_secs(5), &mut writer).await.is_err() {
             writer.abort();
         }
-    }
-}
-
-/// A stream that is counted while it is connected.
-struct Connected(Gauge);
-
-impl Connected {
-    fn new(gauge: &Gauge) -> Self {
-        gauge.inc();
-        Self(gauge.clone())
-    }
-}
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }
 
@@ -233,7 +235,7 @@ impl Reader<'_> {
                 }
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => {
-                    return refuse(&error, self.connection.state.settings.limits.message_bytes);
+                    return refuse(error, self.connection.state.settings.limits.message_bytes);
                 }
                 Ok(Some(Ok(message))) => message,
             };
@@ -271,7 +273,8 @@ impl Reader<'_> {
             Err(error) => return self.send(Response::refusal(error.to_string()), permit),
         };
         let session = request.session.clone();
-        let operation = request.operation().map_err(|error| error.to_string());
+        let operation =
+            request.operation(self.connection.tokenizer).map_err(|error| error.to_string());
         let asked = match operation {
             Ok(operation) => self.ask(session.clone(), operation, permit).await,
             Err(error) => Err((error, permit)),
@@ -291,8 +294,7 @@ impl Reader<'_> {
         let Connection { state, peer, served, threshold, provisional, .. } = self.connection;
         let limits = &state.settings.limits;
         let words = match &operation {
-            Operation::Push(_) => 1,
-            Operation::Update(words) => words.len(),
+            Operation::Push(words) | Operation::Update(words) => words.words().len(),
             _ => 0,
         };
         if let Err(error) = check_words(words, limits.words) {
@@ -313,7 +315,8 @@ impl Reader<'_> {
         }
         let limit = limits.sessions_per_connection;
         if self.sessions.len() >= limit {
-            let reason = format!("there are {limit} sessions on this connection already; close one first");
+            let reason =
+                format!("there are {limit} sessions on this connection already; close one first");
             return Err((reason, in_flight));
         }
         let permit = match state.open_session(&peer.client) {
@@ -348,14 +351,17 @@ impl Reader<'_> {
 }
 
 /// What a client is told whose frames cannot be read; nothing if it has gone.
-fn refuse(error: &axum::Error, limit: usize) -> Option<End> {
-    let text = error.to_string();
-    if text.contains("too long") || text.contains("too big") || text.contains("Space limit") {
-        let reason = format!("a message longer than {limit} bytes; send words one by one");
-        return Some(End(close_code::SIZE, reason));
+fn refuse(error: axum::Error, limit: usize) -> Option<End> {
+    match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
+        tungstenite::Error::Capacity(_) => {
+            let reason = format!("a message longer than {limit} bytes; send words one by one");
+            Some(End(close_code::SIZE, reason))
+        }
+        tungstenite::Error::Protocol(_) | tungstenite::Error::Utf8(_) => {
+            Some(End(close_code::PROTOCOL, "not a WebSocket frame of text".into()))
+        }
+        _ => None,
     }
-    let broken = text.contains("protocol") || text.contains("UTF-8") || text.contains("utf-8");
-    broken.then(|| End(close_code::PROTOCOL, "not a WebSocket frame of text".into()))
 }
 
 /// So many messages a second, a second's worth at once.

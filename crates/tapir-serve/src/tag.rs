@@ -12,7 +12,7 @@ use axum::{Extension, Json};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tapir::Label;
-use tapir::protocol::Operation;
+use tapir::protocol::{Operation, Words};
 use tokio::sync::mpsc::{channel, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 
 use crate::body::{media_type, read_json};
 use crate::clients::Peer;
-use crate::error::{ErrorBody, Guarded, Posted, Refusal};
+use crate::error::{ApiError, ErrorBody, Guarded, Posted};
 use crate::models::Served;
 use crate::object::Object;
 use crate::state::State;
@@ -94,9 +94,9 @@ pub(crate) struct TagResponse {
 
 /// Label texts
 ///
-/// JSON: one text or many, answered at once. NDJSON (`application/x-ndjson`): a line for each text, each answered by a
-/// line as soon as it is computed, in order, for as many lines as the client likes; a line that cannot be read is answered
-/// by `{"error": …}`.
+/// JSON: one text or many, answered at once. NDJSON (`application/x-ndjson`): a line for each text,
+/// each answered by a line as soon as it is computed, in order, for as many lines as the client
+/// likes; a line that cannot be read is answered by `{"error": …}`.
 #[utoipa::path(post, path = "/v1/tag", tag = "texts", security((), ("bearer" = [])),
     request_body(content((TagRequest = "application/json"), (String = "application/x-ndjson"))), responses(
     (status = 200, description = "The labels", content((TagResponse = "application/json"), (String = "application/x-ndjson"))),
@@ -110,7 +110,7 @@ pub(crate) async fn tag(
     Shared(state): Shared<Arc<State>>,
     Extension(peer): Extension<Peer>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if is_lines(request.headers()) {
         return Ok(lines(state, peer, request.into_body()));
     }
@@ -132,17 +132,21 @@ struct Texts {
 }
 
 impl Texts {
-    fn new(state: &State, request: TagRequest) -> Result<Self, Refusal> {
+    fn new(state: &State, request: TagRequest) -> Result<Self, ApiError> {
         let TagRequest { model, threshold, text, tokens, inputs } = request;
         let threshold = check_threshold(threshold)?;
         let served = state.models.get(model.as_deref())?;
         let inputs = match (text, tokens, inputs) {
             (None, None, Some(inputs)) => inputs,
             (text, tokens, None) => vec![Object(Input { text, tokens })],
-            _ => return Err(Refusal::bad("give `text`, `tokens` or `inputs`, and only one of them")),
+            _ => {
+                return Err(ApiError::bad(
+                    "give `text`, `tokens` or `inputs`, and only one of them",
+                ));
+            }
         };
         let limits = &state.settings.limits;
-        let too_large = |reason| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason);
+        let too_large = |reason| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, reason);
         let limit = limits.texts;
         if inputs.len() > limit {
             let texts = inputs.len();
@@ -155,9 +159,12 @@ impl Texts {
             let words = match (input.text, input.tokens) {
                 (Some(text), None) => tokenizer.words(&text),
                 (None, Some(tokens)) => tokens,
-                _ => return Err(Refusal::bad("an input has `text` or `tokens`; give one of them")),
+                _ => {
+                    return Err(ApiError::bad("an input has `text` or `tokens`; give one of them"));
+                }
             };
-            check_words(words.len(), limits.words).map_err(|error| Refusal::bad(error.to_string()))?;
+            check_words(words.len(), limits.words)
+                .map_err(|error| ApiError::bad(error.to_string()))?;
             Ok(words)
         };
         let texts = inputs.into_iter().map(words).collect::<Result<Vec<_>, _>>()?;
@@ -171,7 +178,7 @@ impl Texts {
     }
 
     /// Labels all texts, some of them at the same time.
-    async fn label(self, state: &State, peer: &Peer) -> Result<TagResponse, Refusal> {
+    async fn label(self, state: &State, peer: &Peer) -> Result<TagResponse, ApiError> {
         let Self { served, threshold, words } = self;
         let labelled = words.into_iter().map(|words| label(state, peer, &served, threshold, words));
         let results = stream::iter(labelled).buffered(AT_ONCE).try_collect().await?;
@@ -186,7 +193,7 @@ async fn label(
     served: &Arc<Served>,
     threshold: Option<f32>,
     words: Vec<String>,
-) -> Result<Tagged, Refusal> {
+) -> Result<Tagged, ApiError> {
     let (sender, mut answers) = unbounded_channel();
     let queued = peer.client.queue_words(words.len(), &state.settings.limits).await;
     let opened = state.workers.open(NewSession {
@@ -198,21 +205,24 @@ async fn label(
         flow: peer.flow(),
         permit: state.open_session(&peer.client)?,
     });
-    let session = opened.map_err(|error| Refusal::bad(error.to_string()))?;
-    session.ask(Operation::Update(words.clone()), Permits { words: queued, in_flight: None });
+    let session = opened.map_err(|error| ApiError::bad(error.to_string()))?;
+    session.ask(
+        Operation::Update(Words::as_they_are(words.clone())),
+        Permits { words: queued, in_flight: None },
+    );
     session.ask(Operation::Finish, Permits::default());
     // The edits of both answers give the label of every word: a session may forget its first ones.
     let mut labels: Vec<Label> = Vec::with_capacity(words.len());
     loop {
-        let gone = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
+        let gone = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         let answer = answers.recv().await.ok_or_else(gone)?;
         let response = answer.response;
         if answer.ended.is_some() {
             let reason = response.error.unwrap_or_default();
-            return Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason));
+            return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, reason));
         }
         if let Some(error) = response.error {
-            return Err(Refusal::bad(error));
+            return Err(ApiError::bad(error));
         }
         if let Some(update) = &response.update {
             update.apply(&mut labels);
@@ -232,10 +242,10 @@ async fn label(
     }
 }
 
-/// Answers lines by lines. Every line is computed by a task of its own, so that its session is given
-/// back when its answer is made, whether the client reads it or not; the next line is read when
-/// there is room for its answer. A client that does not read is not read from, and in the end cut
-/// off.
+/// Answers lines by lines. Every line is computed by a task of its own, so that its session is
+/// given back when its answer is made, whether the client reads it or not; the next line is read
+/// when there is room for its answer. A client that does not read is not read from, and in the end
+/// cut off.
 fn lines(state: Arc<State>, peer: Peer, body: Body) -> Response {
     let (sender, receiver) = channel(AT_ONCE);
     let patience = Duration::from_secs(state.settings.limits.write_seconds);
@@ -261,7 +271,7 @@ fn lines(state: Arc<State>, peer: Peer, body: Body) -> Response {
     ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(answers)).into_response()
 }
 
-async fn answer_line(state: Arc<State>, peer: Peer, line: Result<String, Refusal>) -> Bytes {
+async fn answer_line(state: Arc<State>, peer: Peer, line: Result<String, ApiError>) -> Bytes {
     let answered = match line {
         Ok(line) if line.trim().is_empty() => return Bytes::new(),
         Ok(line) => label_line(&state, &peer, &line).await,
@@ -274,14 +284,15 @@ async fn answer_line(state: Arc<State>, peer: Peer, line: Result<String, Refusal
     Bytes::from(text.unwrap_or_default() + "\n")
 }
 
-async fn label_line(state: &State, peer: &Peer, line: &str) -> Result<TagResponse, Refusal> {
+async fn label_line(state: &State, peer: &Peer, line: &str) -> Result<TagResponse, ApiError> {
     peer.client.count_message(line.len(), &state.settings.limits).await;
-    let Object(request) = serde_json::from_str(line).map_err(|error| Refusal::bad(error.to_string()))?;
+    let Object(request) =
+        serde_json::from_str(line).map_err(|error| ApiError::bad(error.to_string()))?;
     Texts::new(state, request)?.label(state, peer).await
 }
 
 /// The lines of a body, to its end, a line that is too long, or a client that is silent too long.
-fn read_lines(body: Body, state: &State) -> impl Stream<Item = Result<String, Refusal>> + use<> {
+fn read_lines(body: Body, state: &State) -> impl Stream<Item = Result<String, ApiError>> + use<> {
     let limit = state.settings.limits.message_bytes;
     let idle = Duration::from_secs(state.settings.limits.idle_seconds);
     let reader = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
@@ -289,19 +300,23 @@ fn read_lines(body: Body, state: &State) -> impl Stream<Item = Result<String, Re
     let stopping = state.stopping.clone();
     stream::unfold(Some((lines, stopping)), move |state| async move {
         let (mut lines, stopping) = state?;
-        let refuse = |reason: String| Some((Err(Refusal::bad(reason)), None));
+        let refuse = |reason: String| Some((Err(ApiError::bad(reason)), None));
         let next = tokio::select! {
             next = timeout(idle, lines.next()) => next,
             () = stopping.cancelled() => return refuse("the server is stopping; the rest is not read".into()),
         };
         match next {
-            Err(_) => refuse(format!("no line for {} seconds; the rest is not read", idle.as_secs())),
+            Err(_) => {
+                refuse(format!("no line for {} seconds; the rest is not read", idle.as_secs()))
+            }
             Ok(None) => None,
             Ok(Some(Ok(line))) => Some((Ok(line), Some((lines, stopping)))),
             Ok(Some(Err(LinesCodecError::MaxLineLengthExceeded))) => {
                 refuse(format!("a line longer than {limit} bytes; the rest is not read"))
             }
-            Ok(Some(Err(LinesCodecError::Io(error)))) => refuse(format!("{error}; the rest is not read")),
+            Ok(Some(Err(LinesCodecError::Io(error)))) => {
+                refuse(format!("{error}; the rest is not read"))
+            }
         }
     })
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::body::read_json;
 use crate::clients::Peer;
-use crate::error::{ErrorBody, Guarded, Posted, Refusal};
+use crate::error::{ApiError, ErrorBody, Guarded, Posted};
 use crate::state::State;
 
 /// A text, and for which model.
@@ -41,7 +41,7 @@ pub(crate) async fn tokenize(
     Shared(state): Shared<Arc<State>>,
     Extension(peer): Extension<Peer>,
     request: Request,
-) -> Result<Json<TokenizeResponse>, Refusal> {
+) -> Result<Json<TokenizeResponse>, ApiError> {
     read_json(&state, &peer, request, |state, request: TokenizeRequest| {
         let served = state.models.get(request.model.as_deref())?;
         let words = served.model.config().tokenizer.words(&request.text);

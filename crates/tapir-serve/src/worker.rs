@@ -1,15 +1,15 @@
 //! Model workers: threads that take the words of all streams and compute them in batches.
 //!
 //! A session lives on one worker, so that nothing is locked. A worker goes round: it takes what has
-//! arrived, reads one word of each stream that has one (the first pass of many streams is one product
-//! per matrix) and answers; then it makes some revisions, as many as cost two milliseconds or one
-//! that costs more, and answers those. So a word waits for other streams' revisions no longer than
-//! that. A batch changes no result: see [`tapir::batch`].
+//! arrived, reads one word of each stream that has one (the first pass of many streams is one
+//! product per matrix) and answers; then it makes some revisions, as many as cost two milliseconds
+//! or one that costs more, and answers those. So a word waits for other streams' revisions no
+//! longer than that. A batch changes no result: see [`tapir::batch`].
 //!
-//! Whose word or revision is next is decided by [`FairQueue`]: clients share a worker evenly, and so do
-//! the connections of a client, whatever they ask for. A word of somebody who has had little comes
-//! before a revision of somebody who has had much. A revision is urgent when the next word of its own
-//! stream is there already, which cannot be read before.
+//! Whose word or revision is next is decided by [`FairQueue`]: clients share a worker evenly, and
+//! so do the connections of a client, whatever they ask for. A word of somebody who has had little
+//! comes before a revision of somebody who has had much. A revision is urgent when the next word of
+//! its own stream is there already, which cannot be read before.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use tapir::batch::{self, Work};
-use tapir::protocol::{Operation, Response};
+use tapir::protocol::{ClientSession, Operation, Response};
 use tapir::{Error, Model, Session, SessionOptions};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -30,7 +30,8 @@ use crate::faults::{Faults, Point};
 use crate::metrics::{Metrics, ModelMetrics};
 use crate::models::Served;
 
-/// Rows that a revision of several streams may have: two milliseconds. More would be no faster, only later.
+/// Rows that a revision of several streams may have: two milliseconds. More would be no faster,
+/// only later.
 const REVISION_ROWS: usize = 32;
 
 /// All workers.
@@ -43,7 +44,9 @@ pub(crate) struct Workers {
 
 /// What a stream asks of its worker.
 enum Job {
-    Open(u64, Box<Stream>),
+    /// Makes the session on its worker, which also frees it: an allocator keeps what one thread
+    /// allocates and another frees longer than it need.
+    Open(Box<dyn FnOnce() -> Option<Box<Stream>> + Send>),
     Do(u64, Task),
     Close(u64),
 }
@@ -172,26 +175,32 @@ impl Workers {
         let NewSession { served, name, threshold, provisional, answers, flow, permit } = new;
         let options = SessionOptions::new().window(self.window);
         let options = threshold.map_or(options, |threshold| options.threshold(threshold));
-        let session = served.model.session_with(options)?;
+        options.check(&served.model)?;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let stream = Stream {
-            id,
-            session,
-            metrics: self.metrics.of_model(&served.name),
-            name,
-            provisional,
-            answers,
-            flow,
-            queue: VecDeque::new(),
-            current: None,
-            failed: false,
-            _permit: permit,
+        let metrics = self.metrics.of_model(&served.name);
+        let stream = move || {
+            // The options were checked, so that there is a session.
+            let session = served.model.session_with(options).ok()?;
+            Some(Box::new(Stream {
+                id,
+                client: ClientSession::new(session),
+                metrics,
+                name,
+                provisional,
+                answers,
+                flow,
+                queue: VecDeque::new(),
+                current: None,
+                failed: false,
+                _permit: permit,
+            }))
         };
-        let fewest = self.inboxes.iter().min_by_key(|(_, sessions)| sessions.load(Ordering::Relaxed));
+        let fewest =
+            self.inboxes.iter().min_by_key(|(_, sessions)| sessions.load(Ordering::Relaxed));
         // There is always a worker: a server without one could not have been started.
         let (jobs, sessions) = fewest.unwrap_or(&self.inboxes[0]);
         sessions.fetch_add(1, Ordering::Relaxed);
-        let _ = jobs.send(Job::Open(id, Box::new(stream)));
+        let _ = jobs.send(Job::Open(Box::new(stream)));
         Ok(Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() })
     }
 }
@@ -201,14 +210,15 @@ pub(crate) fn check_words(words: usize, limit: usize) -> Result<(), Error> {
     if words <= limit {
         return Ok(());
     }
-    let reason = format!("{words} words are more than the limit of {limit}; say less, or finish and reset");
+    let reason =
+        format!("{words} words are more than the limit of {limit}; say less, or finish and reset");
     Err(Error::invalid("the session", reason))
 }
 
 /// A session, and what it was asked for.
 struct Stream {
     id: u64,
-    session: Session,
+    client: ClientSession,
     metrics: ModelMetrics,
     name: Option<String>,
     provisional: bool,
@@ -232,13 +242,14 @@ impl Stream {
 
     /// Does a word wait for a revision of the words before it?
     fn is_urgent(&self) -> bool {
-        let reads = |task: &Task| matches!(task.operation, Operation::Push(_) | Operation::Update(_));
-        self.session.work() == Some(Work::Revision) && self.queue.iter().any(reads)
+        let reads =
+            |task: &Task| matches!(task.operation, Operation::Push(_) | Operation::Update(_));
+        self.client.session.work() == Some(Work::Revision) && self.queue.iter().any(reads)
     }
 
     /// Does it wait for this kind of work? Not if it was done by way of another queue.
     fn waits_for(&self, work: Work) -> bool {
-        self.session.work() == Some(work) && !self.failed
+        self.client.session.work() == Some(work) && !self.failed
     }
 
     /// The first pass's answer, while the revision is waited for.
@@ -246,7 +257,7 @@ impl Stream {
         let Some(task) = &self.current else { return };
         self.metrics.first(task.received.elapsed());
         if self.provisional && task.operation != Operation::Finish {
-            let update = self.session.take_provisional();
+            let update = self.client.session.take_provisional();
             self.send(Response { provisional: true, update, ..Response::default() }, false, None);
         }
     }
@@ -255,11 +266,13 @@ impl Stream {
     fn begin(&mut self, task: Task, most_words: usize) -> Result<(), Error> {
         let Task { operation, .. } = self.current.insert(task);
         match operation {
-            Operation::Push(_) => check_words(self.session.words() + 1, most_words)?,
-            Operation::Update(words) => check_words(words.len(), most_words)?,
+            Operation::Push(words) => {
+                check_words(self.client.session.words() + words.words().len(), most_words)?;
+            }
+            Operation::Update(words) => check_words(words.words().len(), most_words)?,
             _ => {}
         }
-        operation.begin(&mut self.session)
+        self.client.begin(operation)
     }
 }
 
@@ -283,7 +296,8 @@ struct Worker {
 impl Worker {
     /// Works until there is nobody left to work for.
     fn run(&mut self) {
-        // A panic that no stream is to blame for would be a mistake of the worker's own: it goes on.
+        // A panic that no stream is to blame for would be a mistake of the worker's own: it goes
+        // on.
         while catch_unwind(AssertUnwindSafe(|| self.rounds())).is_err() {
             self.metrics.panics.inc();
             tracing::error!("a model worker panicked between two streams");
@@ -318,7 +332,7 @@ impl Worker {
 
     fn take(&mut self, job: Job) {
         match job {
-            Job::Open(id, stream) => drop(self.streams.insert(id, stream)),
+            Job::Open(open) => self.streams.extend(open().map(|stream| (stream.id, stream))),
             Job::Do(id, task) => self.turn(id, |worker| worker.receive(id, task)),
             Job::Close(id) => self.close(id),
         }
@@ -345,15 +359,16 @@ impl Worker {
         }
     }
 
-    /// Gives a stream up that panicked: whatever it was and is asked for is answered with an error, until
-    /// it is closed.
+    /// Gives a stream up that panicked: whatever it was and is asked for is answered with an error,
+    /// until it is closed.
     fn fail(&mut self, id: u64) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         if !stream.failed {
             stream.failed = true;
             tracing::error!("a session panicked and was closed");
         }
-        let tasks: Vec<Task> = stream.current.take().into_iter().chain(stream.queue.drain(..)).collect();
+        let tasks: Vec<Task> =
+            stream.current.take().into_iter().chain(stream.queue.drain(..)).collect();
         for task in tasks {
             self.metrics.queue.dec();
             if task.operation == Operation::Close {
@@ -376,7 +391,7 @@ impl Worker {
             if let Some(task) = &stream.current {
                 self.faults.check(Point::Begin, &task.operation);
             }
-            match begun.map(|()| stream.session.work()) {
+            match begun.map(|()| stream.client.session.work()) {
                 Ok(Some(work)) => {
                     self.wait_for(id, work);
                     break;
@@ -395,7 +410,7 @@ impl Worker {
     /// Puts a stream into the queue for the work it waits for.
     fn wait_for(&mut self, id: u64, work: Work) {
         let Some(stream) = self.streams.get(&id) else { return };
-        let model = stream.session.model();
+        let model = stream.client.session.model();
         let found = self.queues.iter().position(|queue| queue.model.is(model));
         let index = found.unwrap_or_else(|| {
             // Models that were replaced and have no streams any more go by the way.
@@ -411,7 +426,7 @@ impl Worker {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(task) = &stream.current else { return };
         self.faults.check(Point::Answer, &task.operation);
-        let response = error.map_or_else(|| task.operation.respond(&mut stream.session), Err);
+        let response = error.map_or_else(|| stream.client.respond(&task.operation), Err);
         let response = response.unwrap_or_else(|error| Response::refusal(error.to_string()));
         if let Some(update) = response.update.as_ref().filter(|update| update.action.is_some()) {
             stream.metrics.last(task.received.elapsed());
@@ -440,15 +455,16 @@ impl Worker {
 
     fn was_read(&mut self, id: u64) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let work = stream.session.work();
+        let work = stream.client.session.work();
         stream.metrics.read(work == Some(Work::Revision));
-        if work == Some(Work::Revision) && stream.session.unread() == 0 {
+        if work == Some(Work::Revision) && stream.client.session.unread() == 0 {
             stream.answer_provisionally();
         }
         self.go_on(id, work);
     }
 
-    /// Makes some of the revisions that streams of a model wait for, unless words should be read first.
+    /// Makes some of the revisions that streams of a model wait for, unless words should be read
+    /// first.
     fn revise(&mut self, model: usize) {
         let queue = &mut self.queues[model].streams;
         if queue.is_due(Work::Word, Work::Revision) {
@@ -459,7 +475,7 @@ impl Worker {
         batch.fill(queue, &mut self.streams);
         for id in self.compute(batch.streams, batch::revise) {
             self.turn(id, |worker| {
-                let work = worker.streams.get(&id).and_then(|stream| stream.session.work());
+                let work = worker.streams.get(&id).and_then(|stream| stream.client.session.work());
                 worker.go_on(id, work);
             });
         }
@@ -475,8 +491,8 @@ impl Worker {
         }
     }
 
-    /// Computes a batch and gives the streams that were computed. After a panic, which leaves them as
-    /// they were, each is computed alone, and only what panics again is given up.
+    /// Computes a batch and gives the streams that were computed. After a panic, which leaves them
+    /// as they were, each is computed alone, and only what panics again is given up.
     #[allow(clippy::vec_box, reason = "they go back to the map as they are")]
     fn compute(
         &mut self,
@@ -510,7 +526,7 @@ impl Worker {
             let tasks = batch.iter().filter_map(|stream| stream.current.as_ref());
             tasks.for_each(|task| self.faults.check(Point::Compute, &task.operation));
             let mut sessions: Vec<&mut Session> =
-                batch.iter_mut().map(|stream| &mut stream.session).collect();
+                batch.iter_mut().map(|stream| &mut stream.client.session).collect();
             compute(&mut sessions)
         }));
         matches!(computed, Ok(Ok(())))
@@ -537,7 +553,7 @@ impl Batch {
         let rows = |stream: &Stream| match work {
             _ if !stream.waits_for(work) => 0,
             Work::Word => 1,
-            Work::Revision => stream.session.revision_size(),
+            Work::Revision => stream.client.session.revision_size(),
         };
         while self.left > 0 {
             let room = if self.streams.is_empty() { usize::MAX } else { self.left };
@@ -561,7 +577,8 @@ impl Batch {
 mod tests {
     use super::*;
 
-    /// A server with fewer workers than it was asked for would be slow, and with none it would panic.
+    /// A server with fewer workers than it was asked for would be slow, and with none it would
+    /// panic.
     #[test]
     fn a_thread_that_cannot_start_is_an_error() {
         let settings = Settings { workers: 3, ..Settings::default() };

@@ -45,7 +45,9 @@ async fn a_head_that_trickles_in_is_late() {
     let server = start(settings).await;
     let (mut reader, mut writer) = TcpStream::connect(server.address()).await.unwrap().into_split();
     let trickle = tokio::spawn(async move {
-        for byte in b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ".iter().chain([b'y'; 200].iter()) {
+        for byte in
+            b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ".iter().chain([b'y'; 200].iter())
+        {
             if writer.write_all(&[*byte]).await.is_err() {
                 return;
             }
@@ -53,7 +55,8 @@ async fn a_head_that_trickles_in_is_late() {
         }
     });
     let mut answer = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(15), reader.read_to_end(&mut answer)).await;
+    let ended =
+        tokio::time::timeout(Duration::from_secs(15), reader.read_to_end(&mut answer)).await;
     assert!(ended.is_ok(), "it is still listened to");
     assert!(!answer.starts_with(b"HTTP/1.1 200"));
     trickle.abort();
@@ -100,8 +103,8 @@ async fn tls_does_not_wait_either() {
     server.stop().await;
 }
 
-/// Whoever sends lines and reads no answer: its sessions are given back when the answers are made, and
-/// in the end its connection.
+/// Whoever sends lines and reads no answer: its sessions are given back when the answers are made,
+/// and in the end its connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_that_nobody_reads_hold_no_session() {
     let mut settings = settings();
@@ -126,7 +129,8 @@ async fn lines_that_nobody_reads_hold_no_session() {
         assert!(sent < 100_000, "a client that reads nothing is always read from");
     }
     assert!(sent > 16, "it was not read from at all");
-    until("its sessions are given back", || async { metric(address, "tapir_sessions").await == 0 }).await;
+    until("its sessions are given back", || async { metric(address, "tapir_sessions").await == 0 })
+        .await;
     let mut client = Client::connect(address).await;
     assert_eq!(client.error(r#"{"push": "play"}"#).await, "");
     // What was written before stays readable; the rest never comes.
@@ -141,7 +145,9 @@ async fn a_stop_has_an_end() {
     settings.grace_seconds = 1;
     let server = start(settings).await;
     let mut half = TcpStream::connect(server.address()).await.unwrap();
-    half.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n").await.unwrap();
+    half.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n")
+        .await
+        .unwrap();
     half.write_all(b"content-type: application/json\r\n\r\n{").await.unwrap();
     let mut client = Client::connect(server.address()).await;
     client.ask(r#"{"push": "play"}"#).await;

@@ -14,7 +14,8 @@ use support::{Client, http_from, metric, settings, start};
 
 const JSON: &str = "content-type: application/json\r\n";
 
-/// A long session that asks for a revision at every word, sixteen words in flight, until told to end.
+/// A long session that asks for a revision at every word, sixteen words in flight, until told to
+/// end.
 async fn starve(address: SocketAddr, source: [u8; 4], end: Arc<AtomicBool>) {
     let mut client = Client::connect_from(source, address, "?threshold=0").await;
     let words: Vec<String> = (0..100).map(|i| format!("word{i}")).collect();
@@ -46,9 +47,11 @@ async fn revisions_meanwhile(victim: [u8; 4], starvers: [u8; 4]) -> u64 {
     let server = start(settings).await;
     let address = server.address();
     let end = Arc::new(AtomicBool::new(false));
-    let starving: Vec<_> = (0..4).map(|_| tokio::spawn(starve(address, starvers, end.clone()))).collect();
+    let starving: Vec<_> =
+        (0..4).map(|_| tokio::spawn(starve(address, starvers, end.clone()))).collect();
     support::until("they starve the others", || async {
-        metric(address, "tapir_queue").await >= 48 && metric(address, "tapir_batch_words_count").await > 120
+        metric(address, "tapir_queue").await >= 48
+            && metric(address, "tapir_batch_words_count").await > 120
     })
     .await;
     let mut meanwhile = Vec::new();

@@ -1,4 +1,5 @@
-//! Clients that misbehave and workers that panic: nothing hangs, nothing leaks, and nobody else notices.
+//! Clients that misbehave and workers that panic: nothing hangs, nothing leaks, and nobody else
+//! notices.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -73,10 +74,14 @@ async fn clients_that_vanish_or_send_halves_cost_nothing() {
         socket.write_all(&whole[..whole.len() / 2]).await.unwrap();
         // Half a request, which is answered in the end.
         let mut half = TcpStream::connect(address).await.unwrap();
-        half.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n").await.unwrap();
-        half.write_all(b"content-type: application/json\r\ncontent-length: 20\r\n\r\n{\"text\": \"pl")
+        half.write_all(b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n")
             .await
             .unwrap();
+        half.write_all(
+            b"content-type: application/json\r\ncontent-length: 20\r\n\r\n{\"text\": \"pl",
+        )
+        .await
+        .unwrap();
         halves.push(half);
         if round % 2 == 0 {
             drop(socket);
@@ -91,11 +96,15 @@ async fn clients_that_vanish_or_send_halves_cost_nothing() {
     for mut half in halves {
         let mut answer = String::new();
         half.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.contains("408") && answer.contains("not complete after 2 seconds"), "{answer}");
+        assert!(
+            answer.contains("408") && answer.contains("not complete after 2 seconds"),
+            "{answer}"
+        );
     }
     drop(well);
     until("all sessions and streams are gone", || async {
-        metric(address, "tapir_sessions").await == 0 && metric(address, "tapir_connections").await == 0
+        metric(address, "tapir_sessions").await == 0
+            && metric(address, "tapir_connections").await == 0
     })
     .await;
     assert_eq!(metric(address, "tapir_queue").await, 0);
@@ -109,7 +118,9 @@ async fn garbage_is_refused() {
     let mut well = Client::connect(address).await;
     // Not HTTP, not a frame, a frame that is not masked, text that is not UTF-8, reserved bits.
     assert!(
-        raw(address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n").await.contains("400")
+        raw(address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n")
+            .await
+            .contains("400")
     );
     for bytes in [
         &b"\x81\x05hello"[..],
@@ -126,12 +137,14 @@ async fn garbage_is_refused() {
     server.stop().await;
 }
 
-/// Ten megabytes here, a hundred in the longer run: they are not taken in, whether a message says so or just goes on.
+/// Ten megabytes here, a hundred in the longer run: they are not taken in, whether a message says
+/// so or just goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn megabytes_are_not_taken_in() {
     let server = start(settings()).await;
     let address = server.address();
-    let megabytes: usize = std::env::var("TAPIR_SOAK_MEGABYTES").map_or(10, |text| text.parse().unwrap());
+    let megabytes: usize =
+        std::env::var("TAPIR_SOAK_MEGABYTES").map_or(10, |text| text.parse().unwrap());
     let mut well = Client::connect(address).await;
 
     // A frame that announces them is refused before they are sent.
@@ -161,9 +174,9 @@ async fn megabytes_are_not_taken_in() {
     is_well(&mut well).await;
 
     // A body that is announced, and one that is not.
-    let head =
-        "POST /v1/tag HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
-    let answer = raw(address, format!("{head}content-length: {}\r\n\r\n", megabytes << 20).as_bytes()).await;
+    let head = "POST /v1/tag HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    let answer =
+        raw(address, format!("{head}content-length: {}\r\n\r\n", megabytes << 20).as_bytes()).await;
     assert!(answer.contains("413"), "{answer}");
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes()).await.unwrap();
@@ -205,7 +218,8 @@ async fn clients_that_never_read_stop_being_read() {
             Err(_) => break "stuck",
         }
         assert!(sent < 2_000_000, "a client that reads nothing was always read from");
-        message = message.replace("\"0\"", "\"zero\"").replace("\"39\"", &format!("\"{}\"", sent % 39));
+        message =
+            message.replace("\"0\"", "\"zero\"").replace("\"39\"", &format!("\"{}\"", sent % 39));
         if sent % 500 == 0 {
             is_well(&mut well).await;
             assert!(metric(address, "tapir_queue").await <= 17);
@@ -213,13 +227,14 @@ async fn clients_that_never_read_stop_being_read() {
     };
     assert!(sent > 16, "{stuck} after {sent} messages");
     drop(well);
-    until("the deaf client is gone", || async { metric(address, "tapir_connections").await == 0 }).await;
+    until("the deaf client is gone", || async { metric(address, "tapir_connections").await == 0 })
+        .await;
     assert_eq!(metric(address, "tapir_sessions").await, 0);
     server.stop().await;
 }
 
-/// The worker panics, while it computes and while it begins: the session that caused it gets an error, the others on the
-/// same worker, and those in the same batch, are answered to the bit.
+/// The worker panics, while it computes and while it begins: the session that caused it gets an
+/// error, the others on the same worker, and those in the same batch, are answered to the bit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_costs_one_session() {
     let mut settings = settings();
@@ -255,15 +270,16 @@ async fn a_panic_costs_one_session() {
         let mut client = Client::connect(address).await;
         client.ask(r#"{"session": "b", "push": "play"}"#).await;
         client.ask(r#"{"session": "a", "push": "play"}"#).await;
-        // What is asked for behind the fault is answered, too: with an error, or by a new session of
-        // that name.
+        // What is asked for behind the fault is answered, too: with an error, or by a new session
+        // of that name.
         client.send(fault).await;
         client.send(r#"{"session": "a", "push": "jazz"}"#).await;
         client.send(r#"{"session": "a", "revoke": 0}"#).await;
         for message in 0..3 {
             let answer = client.last().await;
             assert_eq!(answer.session.as_deref(), Some("a"));
-            let closed = answer.error.is_some_and(|error| error.contains("this session was closed"));
+            let closed =
+                answer.error.is_some_and(|error| error.contains("this session was closed"));
             assert!(closed || message > 0);
         }
         client.ask(r#"{"session": "a", "close": true}"#).await;

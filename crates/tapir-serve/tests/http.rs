@@ -16,7 +16,8 @@ fn labels(sentence: &str) -> Vec<String> {
 async fn texts_are_labelled_one_by_one_and_many_at_once() {
     let server = start(settings()).await;
     let address = server.address();
-    let one = post(address, "/v1/tag", r#"{"text": "Play some jazz by Miles Davis!"}"#).await.json();
+    let one =
+        post(address, "/v1/tag", r#"{"text": "Play some jazz by Miles Davis!"}"#).await.json();
     assert_eq!(one["model"], "snips");
     assert_eq!(
         one["results"][0]["words"],
@@ -39,9 +40,12 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
             _ => serde_json::json!({ "tokens": sentence.split(' ').collect::<Vec<_>>() }),
         })
         .collect();
-    let many =
-        post(address, "/v1/tag", &serde_json::json!({ "inputs": inputs, "model": "snips" }).to_string())
-            .await;
+    let many = post(
+        address,
+        "/v1/tag",
+        &serde_json::json!({ "inputs": inputs, "model": "snips" }).to_string(),
+    )
+    .await;
     for (result, sentence) in many.json()["results"].as_array().unwrap().iter().zip(SENTENCES) {
         assert_eq!(result["labels"], serde_json::json!(labels(sentence)), "{sentence}");
     }
@@ -57,18 +61,27 @@ async fn texts_are_labelled_one_by_one_and_many_at_once() {
     }
     let empty = post(address, "/v1/tag", r#"{"text": ""}"#).await.json();
     assert_eq!(empty["results"][0]["labels"], serde_json::json!([]));
-    until("texts leave no session behind", || async { metric(address, "tapir_sessions").await == 0 }).await;
+    until("texts leave no session behind", || async {
+        metric(address, "tapir_sessions").await == 0
+    })
+    .await;
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_are_answered_by_lines() {
     let server = start(settings()).await;
-    let lines: Vec<String> =
-        SENTENCES.iter().cycle().take(60).map(|sentence| format!(r#"{{"text": "{sentence}"}}"#)).collect();
-    let body = lines.join("\n") + "\n\n{not json\n{\"text\": \"play\", \"tokens\": []}\n{\"text\": \"play\"}";
+    let lines: Vec<String> = SENTENCES
+        .iter()
+        .cycle()
+        .take(60)
+        .map(|sentence| format!(r#"{{"text": "{sentence}"}}"#))
+        .collect();
+    let body = lines.join("\n")
+        + "\n\n{not json\n{\"text\": \"play\", \"tokens\": []}\n{\"text\": \"play\"}";
     let answer =
-        http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &body).await;
+        http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &body)
+            .await;
     assert_eq!(answer.status, 200);
     assert!(answer.headers.contains("content-type: application/x-ndjson"));
     let lines: Vec<serde_json::Value> =
@@ -83,7 +96,8 @@ async fn lines_are_answered_by_lines() {
 
     let long = format!("{{\"text\": \"{}\"}}\n{{\"text\": \"play\"}}\n", "x ".repeat(100_000));
     let answer =
-        http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &long).await;
+        http(server.address(), "POST", "/v1/tag", "content-type: application/x-ndjson\r\n", &long)
+            .await;
     assert!(answer.body.contains("a line longer than 65536 bytes"), "{}", answer.body);
     server.stop().await;
 }
@@ -97,7 +111,8 @@ async fn what_is_wrong_is_said_with_a_status() {
     let server = start(settings).await;
     let address = server.address();
     let long = serde_json::json!({ "tokens": vec!["a"; 51] }).to_string();
-    let many = serde_json::json!({ "inputs": vec![serde_json::json!({ "text": "a" }); 4] }).to_string();
+    let many =
+        serde_json::json!({ "inputs": vec![serde_json::json!({ "text": "a" }); 4] }).to_string();
     for (body, status, expected) in [
         ("{", 400, "EOF"),
         (r#"{"txt": "a"}"#, 422, "unknown field"),
@@ -120,15 +135,23 @@ async fn what_is_wrong_is_said_with_a_status() {
     }
     let large = format!(r#"{{"text": "{}"}}"#, "a ".repeat(3_000));
     assert_eq!(post(address, "/v1/tag", &large).await.status, 413);
-    assert_eq!(http(address, "POST", "/v1/tag", "content-type: text/plain\r\n", "a").await.status, 415);
+    assert_eq!(
+        http(address, "POST", "/v1/tag", "content-type: text/plain\r\n", "a").await.status,
+        415
+    );
     assert_eq!(get(address, "/v1/tag").await.status, 405);
     assert_eq!(get(address, "/v1/stream").await.status, 400);
     assert_eq!(get(address, "/v1/stream?model=nix").await.status, 404);
     assert_eq!(get(address, "/v1/stream?threshold=7").await.status, 400);
     assert_eq!(get(address, "/v1/stream?colour=blue").await.status, 400);
     // No path reaches the file system.
-    for path in ["/nix", "/assets/../src/lib.rs", "/assets/..%2f..%2fCargo.toml", "//etc/passwd", "/assets/"]
-    {
+    for path in [
+        "/nix",
+        "/assets/../src/lib.rs",
+        "/assets/..%2f..%2fCargo.toml",
+        "//etc/passwd",
+        "/assets/",
+    ] {
         let answer = get(address, path).await;
         assert_eq!(answer.status, 404, "{path}");
         assert!(answer.json()["error"].is_string());
@@ -144,8 +167,12 @@ async fn models_words_health_and_description() {
     let server = start(settings).await;
     let address = server.address();
     let models = get(address, "/v1/models").await.json();
-    let names: Vec<_> =
-        models["models"].as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = models["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| model["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["snips", "pos"]);
     assert_eq!(
         (&models["models"][0]["default"], &models["models"][1]["scheme"]),
@@ -155,7 +182,8 @@ async fn models_words_health_and_description() {
 
     let words = post(address, "/v1/tokenize", r#"{"text": "What's on?"}"#).await.json();
     assert_eq!(words["words"], serde_json::json!(["what", "s", "on"]));
-    let words = post(address, "/v1/tokenize", r#"{"text": "What's on?", "model": "pos"}"#).await.json();
+    let words =
+        post(address, "/v1/tokenize", r#"{"text": "What's on?", "model": "pos"}"#).await.json();
     assert_eq!(words["words"], serde_json::json!(["What", "'s", "on", "?"]));
 
     assert_eq!(get(address, "/healthz").await.body, "ok\n");
@@ -178,9 +206,11 @@ async fn models_words_health_and_description() {
     let page = get(address, "/").await;
     assert!(page.headers.contains("content-security-policy: default-src 'none'"));
     assert!(page.headers.contains("x-content-type-options: nosniff"));
-    for (path, kind) in
-        [("/docs", "text/html"), ("/assets/page.js", "text/javascript"), ("/assets/page.css", "text/css")]
-    {
+    for (path, kind) in [
+        ("/docs", "text/html"),
+        ("/assets/page.js", "text/javascript"),
+        ("/assets/page.css", "text/css"),
+    ] {
         let file = get(address, path).await;
         assert_eq!(file.status, 200);
         assert!(file.headers.contains(kind), "{path}");
@@ -198,11 +228,14 @@ async fn metrics_count_what_was_done() {
     let text = get(address, "/metrics").await.body;
     assert!(text.contains("tapir_words_total{model=\"snips\"} 6"), "{text}");
     let count = |action: &str| {
-        let line = text.lines().find(|line| line.contains(&format!("action=\"{action}\""))).unwrap();
+        let line =
+            text.lines().find(|line| line.contains(&format!("action=\"{action}\""))).unwrap();
         line.rsplit(' ').next().unwrap().parse::<u32>().unwrap()
     };
     assert_eq!(count("WRITE") + count("REVISE"), 6);
-    for name in ["tapir_first_answer_seconds_bucket", "tapir_last_answer_seconds_count", "tapir_queue 0"] {
+    for name in
+        ["tapir_first_answer_seconds_bucket", "tapir_last_answer_seconds_count", "tapir_queue 0"]
+    {
         assert!(text.contains(name), "{name} in {text}");
     }
     server.stop().await;

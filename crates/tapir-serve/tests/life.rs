@@ -19,9 +19,15 @@ async fn what_cannot_start_says_why() {
         Server::start(settings).await.err().unwrap().to_string()
     };
     assert!(
-        error(|s| drop(s.models.insert("x".into(), "/nowhere".into()))).await.contains("model `x`: /nowhere")
+        error(|s| drop(s.models.insert("x".into(), "/nowhere".into())))
+            .await
+            .contains("model `x`: /nowhere")
     );
-    assert!(error(|s| drop(s.models.insert("x".into(), "embedded:nix".into()))).await.contains("model `x`"));
+    assert!(
+        error(|s| drop(s.models.insert("x".into(), "embedded:nix".into())))
+            .await
+            .contains("model `x`")
+    );
     assert!(error(|s| s.default_model = Some("nix".into())).await.contains("none of snips"));
     let tls = || Tls { certificate: "/nowhere.pem".into(), key: "/nowhere.key".into() };
     let mut with_tls = settings();
@@ -30,7 +36,9 @@ async fn what_cannot_start_says_why() {
     let server = start(settings()).await;
     let mut same = settings();
     same.listen = server.address();
-    assert!(Server::start(same).await.err().unwrap().to_string().contains("cannot listen on 127.0.0.1"));
+    assert!(
+        Server::start(same).await.err().unwrap().to_string().contains("cannot listen on 127.0.0.1")
+    );
     server.stop().await;
 }
 
@@ -49,7 +57,9 @@ async fn a_stop_finishes_the_words_in_hand() {
     }
     // All words have arrived: they are read, or wait.
     until("the words arrive", || async {
-        metric(address, "tapir_last_answer_seconds_count").await + metric(address, "tapir_queue").await >= 160
+        metric(address, "tapir_last_answer_seconds_count").await
+            + metric(address, "tapir_queue").await
+            >= 160
     })
     .await;
     let stopping = tokio::spawn(server.stop());
@@ -60,7 +70,8 @@ async fn a_stop_finishes_the_words_in_hand() {
             match message {
                 tokio_tungstenite::tungstenite::Message::Text(text) => {
                     step += 1;
-                    let answer: tapir::protocol::Response = serde_json::from_str(text.as_str()).unwrap();
+                    let answer: tapir::protocol::Response =
+                        serde_json::from_str(text.as_str()).unwrap();
                     assert_eq!(answer.update.unwrap().step, step);
                 }
                 tokio_tungstenite::tungstenite::Message::Close(frame) => break frame.unwrap(),
@@ -74,7 +85,8 @@ async fn a_stop_finishes_the_words_in_hand() {
     assert!(TcpStream::connect(address).await.is_err(), "the port is free");
 }
 
-/// A new model is for new streams; the old ones go on with theirs, and a model that cannot be read changes nothing.
+/// A new model is for new streams; the old ones go on with theirs, and a model that cannot be read
+/// changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn models_are_read_anew_without_dropping_streams() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,7 +113,10 @@ async fn models_are_read_anew_without_dropping_streams() {
     for word in ["some", "jazz", "by", "miles", "davis"] {
         let message = format!(r#"{{"push": "{word}"}}"#);
         assert_eq!(old.ask(&message).await.update.unwrap(), session.push(word).unwrap());
-        assert!(new.ask(&message).await.update.unwrap().revised(), "the new model revises at every word");
+        assert!(
+            new.ask(&message).await.update.unwrap().revised(),
+            "the new model revises at every word"
+        );
     }
     std::fs::write(path.join("config.json"), "{").unwrap();
     let refused = http(address, "POST", "/admin/reload", reload, "").await;
@@ -121,13 +136,17 @@ async fn tls_is_spoken_with_a_given_certificate() {
     let socket = TcpStream::connect(server.address()).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let mut tls = connector.connect(name.clone(), socket).await.unwrap();
-    tls.write_all(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+    tls.write_all(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .await
+        .unwrap();
     let mut answer = String::new();
     tls.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 
-    let socket = connector.connect(name, TcpStream::connect(server.address()).await.unwrap()).await.unwrap();
-    let (mut stream, _) = tokio_tungstenite::client_async("wss://localhost/v1/stream", socket).await.unwrap();
+    let socket =
+        connector.connect(name, TcpStream::connect(server.address()).await.unwrap()).await.unwrap();
+    let (mut stream, _) =
+        tokio_tungstenite::client_async("wss://localhost/v1/stream", socket).await.unwrap();
     futures_util::SinkExt::send(&mut stream, r#"{"push": "play"}"#.into()).await.unwrap();
     let message = futures_util::StreamExt::next(&mut stream).await.unwrap().unwrap();
     assert!(message.to_text().unwrap().contains("\"step\":1"));
@@ -136,8 +155,9 @@ async fn tls_is_spoken_with_a_given_certificate() {
     let mut plain = TcpStream::connect(server.address()).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut nothing = Vec::new();
-    let _ =
-        tokio::time::timeout(Duration::from_secs(10), plain.read_to_end(&mut nothing)).await.expect("an end");
+    let _ = tokio::time::timeout(Duration::from_secs(10), plain.read_to_end(&mut nothing))
+        .await
+        .expect("an end");
     drop(stream);
     server.stop().await;
 }

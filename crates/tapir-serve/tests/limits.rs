@@ -25,11 +25,14 @@ async fn sessions_and_connections_are_limited_and_given_back() {
     let mut b = Client::connect(address).await;
     assert_eq!(b.error(r#"{"session": "1", "push": "play"}"#).await, "");
     assert_eq!(b.error(r#"{"session": "2", "push": "play"}"#).await, "");
-    assert!(b.error(r#"{"session": "3", "push": "play"}"#).await.contains("all 5 sessions are taken"));
+    assert!(
+        b.error(r#"{"session": "3", "push": "play"}"#).await.contains("all 5 sessions are taken")
+    );
     assert_eq!(post(address, "/v1/tag", r#"{"text": "play"}"#).await.status, 503);
     // Closing one by name, or leaving, makes room.
     a.ask(r#"{"session": "1", "close": true}"#).await;
-    until("there is room for a session", || async { metric(address, "tapir_sessions").await == 4 }).await;
+    until("there is room for a session", || async { metric(address, "tapir_sessions").await == 4 })
+        .await;
     assert_eq!(b.error(r#"{"session": "3", "push": "play"}"#).await, "");
     drop(a);
     until("the sessions of a client that left are gone", || async {
@@ -152,7 +155,10 @@ async fn long_sessions_long_messages_and_silence_are_ended() {
     }
     assert!(client.error(r#"{"push": "play"}"#).await.contains("more than the limit of 4"));
     assert!(
-        client.error(r#"{"update": ["a", "b", "c", "d", "e"]}"#).await.contains("more than the limit of 4")
+        client
+            .error(r#"{"update": ["a", "b", "c", "d", "e"]}"#)
+            .await
+            .contains("more than the limit of 4")
     );
     client.ask(r#"{"reset": true}"#).await;
     assert_eq!(client.error(r#"{"push": "play"}"#).await, "");
@@ -208,9 +214,18 @@ async fn tokens_open_the_door() {
     assert_eq!(http(address, "GET", "/v1/models", &with("the-second-token"), "").await.status, 200);
     assert_eq!(http(address, "GET", "/v1/models", &with("the-second-tokem"), "").await.status, 401);
     // The administrator's token is for administration, and the others are not.
-    assert_eq!(http(address, "GET", "/v1/models", &with("the-administrators"), "").await.status, 401);
-    assert_eq!(http(address, "POST", "/admin/reload", &with("0123456789abcdef"), "").await.status, 401);
-    assert_eq!(http(address, "POST", "/admin/reload", &with("the-administrators"), "").await.status, 200);
+    assert_eq!(
+        http(address, "GET", "/v1/models", &with("the-administrators"), "").await.status,
+        401
+    );
+    assert_eq!(
+        http(address, "POST", "/admin/reload", &with("0123456789abcdef"), "").await.status,
+        401
+    );
+    assert_eq!(
+        http(address, "POST", "/admin/reload", &with("the-administrators"), "").await.status,
+        200
+    );
 
     // As a browser does it.
     let mut request = format!("ws://{address}/v1/stream").into_client_request().unwrap();
@@ -231,9 +246,18 @@ async fn pages_of_other_origins_are_refused_unless_allowed() {
     let server = start(settings).await;
     let address = server.address();
     let from = |origin: &str| format!("origin: {origin}\r\n");
-    assert_eq!(http(address, "GET", "/v1/models", &from("https://evil.example"), "").await.status, 403);
-    assert_eq!(http(address, "GET", "/v1/stream", &from("https://evil.example"), "").await.status, 403);
-    assert_eq!(http(address, "GET", "/v1/models", &from(&format!("http://{address}")), "").await.status, 200);
+    assert_eq!(
+        http(address, "GET", "/v1/models", &from("https://evil.example"), "").await.status,
+        403
+    );
+    assert_eq!(
+        http(address, "GET", "/v1/stream", &from("https://evil.example"), "").await.status,
+        403
+    );
+    assert_eq!(
+        http(address, "GET", "/v1/models", &from(&format!("http://{address}")), "").await.status,
+        200
+    );
     let allowed = http(address, "GET", "/v1/models", &from("https://app.example"), "").await;
     assert_eq!(allowed.status, 200);
     assert!(allowed.headers.contains("access-control-allow-origin: https://app.example"));

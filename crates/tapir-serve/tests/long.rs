@@ -1,4 +1,5 @@
-//! No answer is shorter than its words, up to the limit: through HTTP, over streams, and in the library.
+//! No answer is shorter than its words, up to the limit: through HTTP, over streams, and in the
+//! library.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -14,7 +15,9 @@ const LIMIT: usize = 2_000;
 /// Words of which the small model knows some.
 fn words(length: usize) -> Vec<String> {
     let known = ["play", "some", "jazz", "book", "a", "table"];
-    (0..length).map(|i| if i % 5 == 3 { format!("w{i}") } else { known[i * 7 % 6].to_owned() }).collect()
+    (0..length)
+        .map(|i| if i % 5 == 3 { format!("w{i}") } else { known[i * 7 % 6].to_owned() })
+        .collect()
 }
 
 /// What the library gives when every update is replayed.

@@ -1,7 +1,8 @@
 //! The page, in a real browser: Chromium, driven over WebDriver.
 //!
-//! Needs `chromedriver` (Debian: chromium-driver), which `cargo xtask test` installs. Without it there is nothing to test
-//! with, and the test says so; where `TAPIR_BROWSER` is set, as in CI, it fails.
+//! Needs `chromedriver` (Debian: chromium-driver), which `cargo xtask test` installs. Without it
+//! there is nothing to test with, and the test says so; where `TAPIR_BROWSER` is set, as in CI, it
+//! fails.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -39,9 +40,12 @@ impl Browser {
         };
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let mut browser = Self { driver, address, session: String::new() };
-        until("chromedriver listens", || async { tokio::net::TcpStream::connect(address).await.is_ok() })
-            .await;
-        let mut flags = vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+        until("chromedriver listens", || async {
+            tokio::net::TcpStream::connect(address).await.is_ok()
+        })
+        .await;
+        let mut flags =
+            vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
         flags.extend(arguments);
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "goog:chromeOptions": { "args": flags },
@@ -54,7 +58,8 @@ impl Browser {
 
     async fn call(&self, method: &str, path: &str, body: Value) -> Value {
         let body = if method == "GET" { String::new() } else { body.to_string() };
-        let answer = http(self.address, method, path, "content-type: application/json\r\n", &body).await;
+        let answer =
+            http(self.address, method, path, "content-type: application/json\r\n", &body).await;
         let value = answer.json()["value"].clone();
         assert_eq!(answer.status, 200, "{path}: {value}");
         value
@@ -70,8 +75,12 @@ impl Browser {
 
     /// What an expression gives in the page.
     async fn value(&self, expression: &str) -> Value {
-        self.command("POST", "execute/sync", json!({ "script": format!("return {expression};"), "args": [] }))
-            .await
+        self.command(
+            "POST",
+            "execute/sync",
+            json!({ "script": format!("return {expression};"), "args": [] }),
+        )
+        .await
     }
 
     async fn text(&self, selector: &str) -> String {
@@ -83,8 +92,9 @@ impl Browser {
     }
 
     async fn element(&self, selector: &str) -> String {
-        let found =
-            self.command("POST", "element", json!({ "using": "css selector", "value": selector })).await;
+        let found = self
+            .command("POST", "element", json!({ "using": "css selector", "value": selector }))
+            .await;
         found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
     }
 
@@ -136,8 +146,11 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // Ended with its session: the browser would outlive its driver.
         if let Ok(mut socket) = std::net::TcpStream::connect(self.address) {
-            let _ =
-                write!(socket, "DELETE /session/{} HTTP/1.1\r\nhost: {}\r\n\r\n", self.session, self.address);
+            let _ = write!(
+                socket,
+                "DELETE /session/{} HTTP/1.1\r\nhost: {}\r\n\r\n",
+                self.session, self.address
+            );
             let _ = socket.set_read_timeout(Some(Duration::from_secs(10)));
             let _ = socket.read(&mut [0; 100]);
         }
@@ -162,13 +175,17 @@ async fn the_page_labels_what_is_typed_and_played() {
     let server = start(settings).await;
     let address = server.address();
     browser.go(&format!("http://{address}/")).await;
-    until("the page is connected", || async { browser.text("#connection").await == "connected" }).await;
+    until("the page is connected", || async { browser.text("#connection").await == "connected" })
+        .await;
 
     // Typed: labels appear under the words, and the end of the utterance brings the last revision.
     let sentence = "play some jazz by miles davis";
     browser.keys("#text", sentence).await;
     browser.keys("#text", ENTER).await;
-    until("the typed words have their labels", || async { browser.labels().await == labels(sentence) }).await;
+    until("the typed words have their labels", || async {
+        browser.labels().await == labels(sentence)
+    })
+    .await;
     browser.screenshot("typed").await;
     assert!(
         browser
@@ -199,16 +216,17 @@ async fn the_page_labels_what_is_typed_and_played() {
     let options = tapir::SessionOptions::new().threshold(1.0);
     let mut session = tapir::Model::embedded().unwrap().session_with(options).unwrap();
     session.update(sentence.split(' ')).unwrap();
-    let shown =
-        |session: &tapir::Session| session.labels().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let shown = |session: &tapir::Session| {
+        session.labels().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     until("the first pass's labels", || async { browser.labels().await == shown(&session) }).await;
     browser.value(&set("0")).await;
     browser.click("#again").await;
     session.set_threshold(0.0).unwrap();
     session.reset();
-    let edited = sentence
-        .split(' ')
-        .map(|word| session.push(word).unwrap().edits.into_iter().filter(|edit| edit.old.is_some()).count());
+    let edited = sentence.split(' ').map(|word| {
+        session.push(word).unwrap().edits.into_iter().filter(|edit| edit.old.is_some()).count()
+    });
     let edited: usize = edited.sum();
     assert!(edited > 0, "a sentence that is revised");
     let edits = "[...document.querySelectorAll('#words .word')].reduce((n, w) => n + Number(w.dataset.edits || 0), 0)";
@@ -227,20 +245,29 @@ async fn the_page_labels_what_is_typed_and_played() {
     browser.click("#reset").await;
     let choose = "(s => { s.value = 'pos'; s.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector('#model'))";
     browser.value(choose).await;
-    until("the page is connected again", || async { browser.text("#connection").await == "connected" }).await;
+    until("the page is connected again", || async {
+        browser.text("#connection").await == "connected"
+    })
+    .await;
     browser.keys("#text", "The old man the boat . ").await;
-    until("parts of speech", || async { browser.labels().await.first().is_some_and(|label| label == "DET") })
-        .await;
+    until("parts of speech", || async {
+        browser.labels().await.first().is_some_and(|label| label == "DET")
+    })
+    .await;
 
     browser.go(&format!("http://{address}/docs")).await;
-    until("the documentation is shown", || async { browser.text("body").await.contains("/v1/tag") }).await;
+    until("the documentation is shown", || async {
+        browser.text("body").await.contains("/v1/tag")
+    })
+    .await;
     browser.screenshot("docs").await;
     let complaints = browser.complaints().await;
     assert!(complaints.is_empty(), "{complaints:?}");
 
     // The server stops: the page says so.
     browser.go(&format!("http://{address}/")).await;
-    until("the page is connected", || async { browser.text("#connection").await == "connected" }).await;
+    until("the page is connected", || async { browser.text("#connection").await == "connected" })
+        .await;
     server.stop().await;
     until("the page says why it is alone", || async {
         browser.text("#connection").await.contains("the server is stopping")
@@ -261,7 +288,8 @@ async fn the_page_asks_for_a_token() {
     until("a token is asked for", || async { browser.value(shown).await == true }).await;
     browser.keys("#token", "0123456789abcdef").await;
     browser.keys("#token", ENTER).await;
-    until("the page is connected", || async { browser.text("#connection").await == "connected" }).await;
+    until("the page is connected", || async { browser.text("#connection").await == "connected" })
+        .await;
     browser.keys("#text", "play some jazz ").await;
     until("three labels", || async { browser.labels().await.len() == 3 }).await;
     browser.screenshot("narrow").await;

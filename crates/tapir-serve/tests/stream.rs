@@ -7,7 +7,8 @@ use support::{Client, SENTENCES, metric, settings, start};
 use tapir::protocol::{Request, Response, Streams};
 use tapir::{Label, Model};
 
-/// What a stream of a real recogniser says: words, words taken back, whole hypotheses, ends and beginnings.
+/// What a stream of a real recogniser says: words, words taken back, whole hypotheses, ends and
+/// beginnings.
 fn script(seed: usize) -> Vec<String> {
     let mut messages = Vec::new();
     for turn in 0..3 {
@@ -31,7 +32,8 @@ fn script(seed: usize) -> Vec<String> {
     messages
 }
 
-/// With one answer a message, a hundred streams at once answer what the library answers to each alone, to the last bit.
+/// With one answer a message, a hundred streams at once answer what the library answers to each
+/// alone, to the last bit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_streams_at_once_answer_as_the_library_does() {
     for batch in [64, 1] {
@@ -73,12 +75,14 @@ async fn a_hundred_streams_at_once_answer_as_the_library_does() {
     }
 }
 
-/// A provisional answer has the first pass's label and no action; the one after it makes the library's change complete.
+/// A provisional answer has the first pass's label and no action; the one after it makes the
+/// library's change complete.
 #[tokio::test(flavor = "multi_thread")]
 async fn first_answers_come_before_revisions() {
     let server = start(settings()).await;
     let model = Model::embedded().unwrap();
-    let at = |threshold| model.session_with(tapir::SessionOptions::new().threshold(threshold)).unwrap();
+    let at =
+        |threshold| model.session_with(tapir::SessionOptions::new().threshold(threshold)).unwrap();
     let (mut session, mut first_pass) = (at(0.2), at(1.0));
     let mut client = Client::connect_to(server.address(), "?threshold=0.2").await;
     let (mut screen, mut provisional): (Vec<Label>, usize) = (Vec::new(), 0);
@@ -143,13 +147,19 @@ async fn several_sessions_share_a_connection() {
     }
     assert_eq!(steps, [1, 2]);
     // Closed, a name is free for a new session.
-    assert_eq!(client.ask(r#"{"session": "a", "close": true}"#).await.session.as_deref(), Some("a"));
+    assert_eq!(
+        client.ask(r#"{"session": "a", "close": true}"#).await.session.as_deref(),
+        Some("a")
+    );
     let answer = client.ask(r#"{"session": "a", "push": "play"}"#).await;
     assert_eq!(answer.update.unwrap().step, 1);
     // A goodbye is answered.
     futures_util::SinkExt::close(&mut client.0).await.unwrap();
     let last = futures_util::StreamExt::next(&mut client.0).await;
-    assert!(matches!(last, Some(Ok(tokio_tungstenite::tungstenite::Message::Close(_)))), "{last:?}");
+    assert!(
+        matches!(last, Some(Ok(tokio_tungstenite::tungstenite::Message::Close(_)))),
+        "{last:?}"
+    );
     server.stop().await;
 }
 
@@ -171,9 +181,12 @@ async fn what_is_wrong_is_answered_and_changes_nothing() {
         assert!(error.contains(expected), "{message}: {error}");
     }
     let mut binary = Client::connect(server.address()).await;
-    futures_util::SinkExt::send(&mut binary.0, tokio_tungstenite::tungstenite::Message::binary(vec![1, 2]))
-        .await
-        .unwrap();
+    futures_util::SinkExt::send(
+        &mut binary.0,
+        tokio_tungstenite::tungstenite::Message::binary(vec![1, 2]),
+    )
+    .await
+    .unwrap();
     assert!(binary.hear().await.unwrap().error.unwrap().contains("text frames"));
     assert_eq!(client.ask(r#"{"push": "jazz"}"#).await.update.unwrap().step, 2);
     server.stop().await;
@@ -184,7 +197,9 @@ async fn what_is_wrong_is_answered_and_changes_nothing() {
 fn requests_and_responses_are_the_librarys() {
     let request = Request { push: Some("play".into()), ..Request::default() };
     assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"push":"play"}"#);
-    let answer: Response =
-        serde_json::from_str(r#"{"provisional":true,"step":1,"edits":[],"length":1,"committed":0}"#).unwrap();
+    let answer: Response = serde_json::from_str(
+        r#"{"provisional":true,"step":1,"edits":[],"length":1,"committed":0}"#,
+    )
+    .unwrap();
     assert!(answer.provisional && answer.update.is_some());
 }

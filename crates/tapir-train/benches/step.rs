@@ -1,8 +1,9 @@
 //! One training step, as a ratio to what the machine's matrix products take for the same work.
 //!
-//! (a) the reviser at 4 layers / 512 / 2048, 16 sentences of 12 words; (b) step 2 at LSTM 512, controller 256, the same
-//! batch. The peak is measured in the same run: large products on all cores. Where a Python with PyTorch is there (`PYTHON` names
-//! it), the same steps are timed there too.
+//! (a) the reviser at 4 layers / 512 / 2048, 16 sentences of 12 words; (b) step 2 at LSTM 512,
+//! controller 256, the same batch. The peak is measured in the same run: large products on all
+//! cores. Where a Python with PyTorch is there (`PYTHON` names it), the same steps are timed there
+//! too.
 
 use std::time::Instant;
 
@@ -35,7 +36,8 @@ fn main() {
         let config = Config::from_json(json, "bench").expect("a valid configuration");
         for shards in [1, 2] {
             let (seconds, parameters) = step(&config, objective, shards, &device);
-            // Forward and both gradients: three products of two operations for each weight and word.
+            // Forward and both gradients: three products of two operations for each weight and
+            // word.
             let ideal = 6.0 * parameters as f64 * (SENTENCES * WORDS) as f64 / peak;
             println!(
                 "{name}, {shards} part(s): {:.1} ms, {:.2} times its products at peak ({:.1} ms)",
@@ -45,7 +47,10 @@ fn main() {
             );
             for peer in torch.lines().filter(|line| line.starts_with(name)) {
                 let time = peer.rsplit(' ').nth(1).and_then(|time| time.parse::<f64>().ok());
-                println!("    {:.2} times that of {peer}", 1e3 * seconds / time.unwrap_or(f64::NAN));
+                println!(
+                    "    {:.2} times that of {peer}",
+                    1e3 * seconds / time.unwrap_or(f64::NAN)
+                );
             }
         }
     }
@@ -62,7 +67,8 @@ fn torch() -> String {
 /// Operations a second of large products.
 fn peak(device: &Device) -> f64 {
     let n: u16 = 1024;
-    let random = || Tensor::<2>::random([usize::from(n), usize::from(n)], Distribution::Default, device);
+    let random =
+        || Tensor::<2>::random([usize::from(n), usize::from(n)], Distribution::Default, device);
     let (a, b) = (random(), random());
     let mut best = f64::INFINITY;
     for _ in 0..10 {
@@ -76,7 +82,8 @@ fn peak(device: &Device) -> f64 {
 
 /// Median seconds of one step, and the numbers in its matrices.
 fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -> (f64, usize) {
-    let vocabulary = Vocabulary::new((0..11_765).map(|i| format!("word-{i}"))).expect("distinct words");
+    let vocabulary =
+        Vocabulary::new((0..11_765).map(|i| format!("word-{i}"))).expect("distinct words");
     let mut weights = Weights::new(config, LABELS, &vocabulary, None, 1, device);
     let mut adamw = AdamW::default();
     let shards = Shards::new(shards, &device.clone().autodiff()).expect("threads");
@@ -97,7 +104,8 @@ fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -
                 smoothing: 0.0,
                 place: [1, 0, round as u64],
             };
-            let parts = shards.gradients(&weights, config, &vocabulary, objective, &examples, noise);
+            let parts =
+                shards.gradients(&weights, config, &vocabulary, objective, &examples, noise);
             adamw.update(&mut weights, &parts, 1e-4, 0.01, None, 0.0);
             start.elapsed().as_secs_f64()
         })

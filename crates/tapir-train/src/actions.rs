@@ -1,5 +1,6 @@
-//! The supervision signal (§4): a Linear Transformer, trained with a causal mask, is run restart-incrementally without it;
-//! where it changes its mind about an earlier word, REVISE is the action to learn.
+//! The supervision signal (§4): a Linear Transformer, trained with a causal mask, is run
+//! restart-incrementally without it; where it changes its mind about an earlier word, REVISE is the
+//! action to learn.
 
 use std::fmt;
 use std::io::Write;
@@ -8,7 +9,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::Serialize;
 use tapir::{Mode, Model, SessionOptions};
-use tapir_data::{Aside, Sentence};
+use tapir_data::{AtomicFile, Sentence};
 
 use crate::{Error, Result};
 
@@ -17,9 +18,11 @@ use crate::{Error, Result};
 /// The first word is never a revision.
 pub fn derive_actions(generator: &Model, sentences: &[&Sentence]) -> Result<Vec<Vec<bool>>> {
     let actions = |sentence: &&Sentence| -> Result<Vec<bool>> {
-        let mut session = generator.session_with(SessionOptions::new().mode(Mode::Restart).undo(0))?;
-        let step =
-            |word| -> Result<bool> { Ok(session.push(word)?.edits.iter().any(|edit| edit.old.is_some())) };
+        let mut session =
+            generator.session_with(SessionOptions::new().mode(Mode::Restart).undo(0))?;
+        let step = |word| -> Result<bool> {
+            Ok(session.push(word)?.edits.iter().any(|edit| edit.old.is_some()))
+        };
         sentence.words.iter().map(tapir_data::Text::as_str).map(step).collect()
     };
     sentences.par_iter().map(actions).collect()
@@ -40,14 +43,19 @@ impl ActionStats {
     /// Counts actions.
     pub fn of(actions: &[Vec<bool>]) -> Self {
         let count = |actions: &[bool]| actions.iter().filter(|revise| **revise).count();
-        let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-        let ratios: Vec<f64> = actions.iter().map(|actions| share(count(actions), actions.len())).collect();
+        let share =
+            |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let ratios: Vec<f64> =
+            actions.iter().map(|actions| share(count(actions), actions.len())).collect();
         let mut bins = [0usize; 5];
         for ratio in &ratios {
             bins[((ratio * 5.0) as usize).min(4)] += 1;
         }
         Self {
-            revise: share(actions.iter().map(|a| count(a)).sum(), actions.iter().map(Vec::len).sum()),
+            revise: share(
+                actions.iter().map(|a| count(a)).sum(),
+                actions.iter().map(Vec::len).sum(),
+            ),
             mean_revise: ratios.iter().sum::<f64>() / ratios.len().max(1) as f64,
             bins: bins.map(|bin| share(bin, ratios.len())),
         }
@@ -57,7 +65,12 @@ impl ActionStats {
 impl fmt::Display for ActionStats {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let write = |revise: f64| 1.0 - revise;
-        writeln!(f, "  overall           WRITE {:.3}  REVISE {:.3}", write(self.revise), self.revise)?;
+        writeln!(
+            f,
+            "  overall           WRITE {:.3}  REVISE {:.3}",
+            write(self.revise),
+            self.revise
+        )?;
         writeln!(
             f,
             "  mean a sentence   WRITE {:.3}  REVISE {:.3}",
@@ -74,7 +87,7 @@ impl fmt::Display for ActionStats {
 
 /// Writes word TAB label TAB action, a line a word, an empty line after a sentence.
 pub(crate) fn write(path: &Path, sentences: &[&Sentence], actions: &[Vec<bool>]) -> Result<()> {
-    let mut file = Aside::create(path, true)?;
+    let mut file = AtomicFile::create(path, true)?;
     let mut text = String::new();
     for (sentence, actions) in sentences.iter().zip(actions) {
         for ((word, label), revise) in sentence.tokens().zip(actions) {
@@ -101,16 +114,23 @@ pub(crate) fn read(path: &Path, sentences: &[&Sentence]) -> Result<Vec<Vec<bool>
     for sentence in sentences {
         let mut actions = Vec::with_capacity(sentence.len());
         for (word, label) in sentence.tokens() {
-            let (i, line) = lines.next().ok_or_else(|| invalid(text.lines().count(), "ends too early"))?;
+            let (i, line) =
+                lines.next().ok_or_else(|| invalid(text.lines().count(), "ends too early"))?;
             let mut fields = line.split('\t');
             if fields.next() != Some(word) || fields.next() != Some(label) {
-                return Err(invalid(i + 1, &format!("expected the word `{word}` with the label `{label}`")));
+                return Err(invalid(
+                    i + 1,
+                    &format!("expected the word `{word}` with the label `{label}`"),
+                ));
             }
             match fields.next() {
                 Some("REVISE") => actions.push(true),
                 Some("WRITE") => actions.push(false),
                 other => {
-                    let reason = format!("the action is `{}`, expected WRITE or REVISE", other.unwrap_or(""));
+                    let reason = format!(
+                        "the action is `{}`, expected WRITE or REVISE",
+                        other.unwrap_or("")
+                    );
                     return Err(invalid(i + 1, &reason));
                 }
             }
@@ -127,8 +147,11 @@ mod tests {
 
     #[test]
     fn statistics_are_those_of_the_paper_s_tables() {
-        let actions =
-            [vec![false, true], vec![false, false, false, false], vec![false, true, true, true, true]];
+        let actions = [
+            vec![false, true],
+            vec![false, false, false, false],
+            vec![false, true, true, true, true],
+        ];
         let stats = ActionStats::of(&actions);
         assert!((stats.revise - 5.0 / 11.0).abs() < 1e-12);
         assert!((stats.mean_revise - (0.5 + 0.0 + 0.8) / 3.0).abs() < 1e-12);

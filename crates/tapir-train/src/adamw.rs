@@ -50,10 +50,11 @@ impl AdamW {
         weights
     }
 
-    /// Updates all parameters. The gradients are those of the parts of a batch and are summed on the way.
+    /// Updates all parameters. The gradients are those of the parts of a batch and are summed on
+    /// the way.
     ///
-    /// Of the word tables only the rows of the batch are touched: their moments do not decay, nor do the weights of
-    /// words that the batch lacks (as torch's `SparseAdam` does it).
+    /// Of the word tables only the rows of the batch are touched: their moments do not decay, nor
+    /// do the weights of words that the batch lacks (as torch's `SparseAdam` does it).
     pub fn update(
         &mut self,
         weights: &mut Weights,
@@ -78,12 +79,14 @@ impl AdamW {
             correction2: (1.0 / (1.0 - power(BETA2)).sqrt()) as f32,
         };
         for (name, weight) in &mut weights.tensors {
-            let parts: Vec<&Vec<f32>> = gradients.iter().filter_map(|part| part.dense.get(name)).collect();
+            let parts: Vec<&Vec<f32>> =
+                gradients.iter().filter_map(|part| part.dense.get(name)).collect();
             if parts.is_empty() {
                 continue;
             }
             let device = weight.device();
-            // Taken out of the map, so that nothing else holds it and its memory is written in place.
+            // Taken out of the map, so that nothing else holds it and its memory is written in
+            // place.
             let taken = std::mem::replace(weight, Tensor::zeros([1, 1], &device));
             let mut data = taken.into_data();
             let Ok(values) = data.as_mut_slice::<f32>() else { continue };
@@ -105,14 +108,17 @@ impl AdamW {
             *weight = Tensor::from_data(data, &device);
         }
         for (name, table) in &mut weights.tables {
-            let [m, v] = self.moments.entry(name.clone()).or_insert_with(|| zeros(table.values.len()));
+            let [m, v] =
+                self.moments.entry(name.clone()).or_insert_with(|| zeros(table.values.len()));
             for (id, gradient) in table_rows(name, gradients) {
                 let at = id as usize * table.width..(id as usize + 1) * table.width;
-                let (values, m, v) = (&mut table.values[at.clone()], &mut m[at.clone()], &mut v[at]);
+                let (values, m, v) =
+                    (&mut table.values[at.clone()], &mut m[at.clone()], &mut v[at]);
                 update(values, &[&gradient], m, v, rates);
             }
             if average > 0.0 {
-                let average = self.average.entry(name.clone()).or_insert_with(|| table.values.clone());
+                let average =
+                    self.average.entry(name.clone()).or_insert_with(|| table.values.clone());
                 let chunks = average.par_chunks_mut(CHUNK).zip(table.values.par_chunks(CHUNK));
                 chunks.for_each(|(average, values)| follow(average, values, decay));
             }
@@ -167,7 +173,9 @@ fn update(values: &mut [f32], parts: &[&[f32]], m: &mut [f32], v: &mut [f32], ra
     let arch = pulp::Arch::new();
     match parts {
         [g] => arch.dispatch(|| fused(values, m, v, rates, g.iter().copied())),
-        [a, b] => arch.dispatch(|| fused(values, m, v, rates, a.iter().zip(*b).map(|(a, b)| a + b))),
+        [a, b] => {
+            arch.dispatch(|| fused(values, m, v, rates, a.iter().zip(*b).map(|(a, b)| a + b)));
+        }
         _ => {
             let sum = |i: usize| parts.iter().map(|part| part[i]).sum::<f32>();
             fused(values, m, v, rates, (0..values.len()).map(sum).collect::<Vec<_>>().into_iter());
@@ -189,6 +197,7 @@ fn fused(
         let g = g * rates.scale;
         *m = BETA1 * *m + (1.0 - BETA1) * g;
         *v = BETA2 * *v + (1.0 - BETA2) * g * g;
-        *value = *value * rates.decay - rates.step_size * *m / (v.sqrt() * rates.correction2 + EPSILON);
+        *value =
+            *value * rates.decay - rates.step_size * *m / (v.sqrt() * rates.correction2 + EPSILON);
     }
 }

@@ -13,7 +13,10 @@ pub(crate) struct Affine {
 impl Affine {
     /// `NAME.weight` and `NAME.bias`.
     pub(crate) fn new(leaves: &Leaves, name: &str) -> Self {
-        Self { weight: leaves.get(&format!("{name}.weight")), bias: leaves.get(&format!("{name}.bias")) }
+        Self {
+            weight: leaves.get(&format!("{name}.weight")),
+            bias: leaves.get(&format!("{name}.bias")),
+        }
     }
 
     /// One piece of several that stand in one tensor on disk.

@@ -1,7 +1,8 @@
-//! Checkpoints: a stage that is killed goes on from the last one as if nothing had happened, to the bit.
+//! Checkpoints: a stage that is killed goes on from the last one as if nothing had happened, to the
+//! bit.
 //!
-//! Every random number of a batch is drawn from a generator for seed, epoch and batch, so that the position is the whole
-//! random state.
+//! Every random number of a batch is drawn from a generator for seed, epoch and batch, so that the
+//! position is the whole random state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -11,10 +12,10 @@ use burn::tensor::Device;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
-use tapir_data::Aside;
+use tapir_data::AtomicFile;
 
 use crate::weights::{tensor, values};
-use crate::{AdamW, Error, Evaluation, Report, Result, StageName, Weights};
+use crate::{AdamW, Error, Result, StageName, StageReport, Validation, Weights};
 
 /// Where a stage stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,16 +32,22 @@ pub(crate) struct Position {
     /// Seconds of training so far, over all runs.
     pub(crate) seconds: f64,
     /// The best epoch so far.
-    pub(crate) best: Option<(usize, Evaluation)>,
+    pub(crate) best: Option<(usize, Validation)>,
 }
 
 const POSITION: &str = "tapir.position";
 const STEP: &str = "tapir.step";
 
 /// Writes a checkpoint aside and renames it: there is always a whole one.
-pub(crate) fn save(path: &Path, weights: &Weights, adamw: &AdamW, position: &Position) -> Result<()> {
+pub(crate) fn save(
+    path: &Path,
+    weights: &Weights,
+    adamw: &AdamW,
+    position: &Position,
+) -> Result<()> {
     let mut arrays: BTreeMap<String, (Vec<usize>, Vec<u8>)> = BTreeMap::new();
-    let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let bytes =
+        |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     for (name, tensor) in &weights.tensors {
         arrays.insert(format!("w.{name}"), (tensor.dims().to_vec(), bytes(&values(tensor))));
     }
@@ -57,18 +64,22 @@ pub(crate) fn save(path: &Path, weights: &Weights, adamw: &AdamW, position: &Pos
     }
     let invalid = |error: String| Error::invalid(path.display(), error);
     let json = serde_json::to_string(position).map_err(|error| invalid(error.to_string()))?;
-    let about = HashMap::from([(POSITION.to_owned(), json), (STEP.to_owned(), adamw.step.to_string())]);
+    let about =
+        HashMap::from([(POSITION.to_owned(), json), (STEP.to_owned(), adamw.step.to_string())]);
     let views: Vec<_> = arrays
         .iter()
-        .map(|(name, (shape, bytes))| Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?)))
+        .map(|(name, (shape, bytes))| {
+            Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes)?))
+        })
         .collect::<Result<_, safetensors::SafeTensorError>>()
         .map_err(|error| invalid(error.to_string()))?;
-    let bytes = safetensors::serialize(views, Some(about)).map_err(|error| invalid(error.to_string()))?;
+    let bytes =
+        safetensors::serialize(views, Some(about)).map_err(|error| invalid(error.to_string()))?;
     write(path, &bytes)
 }
 
 /// How a finished stage ended.
-pub(crate) fn read_report(folder: &Path, stage: StageName) -> Result<Report> {
+pub(crate) fn read_report(folder: &Path, stage: StageName) -> Result<StageReport> {
     let path = folder.join(format!("{}.json", stage.name()));
     let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
     serde_json::from_slice(&bytes).map_err(|error| Error::invalid(path.display(), error))
@@ -76,7 +87,7 @@ pub(crate) fn read_report(folder: &Path, stage: StageName) -> Result<Report> {
 
 /// A file that appears whole or not at all.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = Aside::create(path, true)?;
+    let mut file = AtomicFile::create(path, true)?;
     file.write_all(bytes).map_err(|error| Error::io(path, error))?;
     Ok(file.commit()?)
 }
@@ -91,11 +102,16 @@ pub(crate) fn load(
 ) -> Result<Position> {
     let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
     let invalid = |reason: String| {
-        Error::invalid(path.display(), format!("{reason}; delete the file to train this stage anew"))
+        Error::invalid(
+            path.display(),
+            format!("{reason}; delete the file to train this stage anew"),
+        )
     };
-    let broken = |error: safetensors::SafeTensorError| invalid(format!("not a whole checkpoint ({error})"));
+    let broken =
+        |error: safetensors::SafeTensorError| invalid(format!("not a whole checkpoint ({error})"));
+    // It also refuses a header that lies, which the next line would not.
+    let (_, metadata) = tapir::read_header(&bytes).map_err(broken)?;
     let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
     let about = metadata.metadata().clone().unwrap_or_default();
     let position = about.get(POSITION).and_then(|json| serde_json::from_str::<Position>(json).ok());
     let position = position.ok_or_else(|| invalid("not a checkpoint of this program".into()))?;
@@ -104,8 +120,13 @@ pub(crate) fn load(
     }
     let read = |name: &str, count: usize| -> Result<Vec<f32>> {
         let view = file.tensor(name).map_err(|error| invalid(error.to_string()))?;
-        let values: Vec<f32> = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        if values.len() == count { Ok(values) } else { Err(invalid(format!("`{name}` has another size"))) }
+        let values: Vec<f32> =
+            view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        if values.len() == count {
+            Ok(values)
+        } else {
+            Err(invalid(format!("`{name}` has another size")))
+        }
     };
     for (name, weight) in &mut weights.tensors {
         let shape = weight.dims();

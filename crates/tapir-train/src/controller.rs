@@ -46,8 +46,15 @@ impl Controller {
         Self { layers: (0..sizes.layers).map(layer).collect(), memory: sizes.memory }
     }
 
-    /// x [rows, inputs], h [rows, H] and φ [rows, C], rows time-major, to k of the last layer, [rows, C].
-    pub(crate) fn forward(&self, x: Tensor<2>, h: Tensor<2>, phi: Tensor<2>, steps: usize) -> Tensor<2> {
+    /// x [rows, inputs], h [rows, H] and φ [rows, C], rows time-major, to k of the last layer,
+    /// [rows, C].
+    pub(crate) fn forward(
+        &self,
+        x: Tensor<2>,
+        h: Tensor<2>,
+        phi: Tensor<2>,
+        steps: usize,
+    ) -> Tensor<2> {
         let mut k = x;
         for layer in &self.layers {
             let query = ops::affine(h.clone(), layer.query.clone(), layer.query_bias.clone());

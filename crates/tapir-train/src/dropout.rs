@@ -5,7 +5,8 @@ use tapir_data::Random;
 
 use crate::weights::tensor;
 
-/// Sets values to 0 with probability `rate` and scales the others up, or does nothing outside training.
+/// Sets values to 0 with probability `rate` and scales the others up, or does nothing outside
+/// training.
 pub struct Dropout {
     rate: f64,
     random: Random,

@@ -9,8 +9,13 @@ use crate::shard::forward;
 use crate::weights::values;
 use crate::{Dropout, Objective, Result, Weights};
 
-/// Logits `[rows, labels]` and policy logits `[rows]` of a batch under a model's weights, without dropout.
-pub fn logits(parts: &Parts, objective: Objective, batch: &Batch) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
+/// Logits `[rows, labels]` and policy logits `[rows]` of a batch under a model's weights, without
+/// dropout.
+pub fn logits(
+    parts: &Parts,
+    objective: Objective,
+    batch: &Batch,
+) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
     let device = Device::flex();
     let Parts { config, labels, vocabulary, weights } = parts;
     let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
@@ -19,7 +24,8 @@ pub fn logits(parts: &Parts, objective: Objective, batch: &Batch) -> Result<(Vec
     for (name, table) in &weights.tables {
         leaves.tensors.insert(name.clone(), words.rows(table, &device));
     }
-    let (logits, policy) = forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
+    let (logits, policy) =
+        forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
     Ok((values(&logits), policy.as_ref().map(values)))
 }
 
@@ -34,28 +40,41 @@ mod tests {
     use crate::shard::gradients;
 
     fn config(json: &str) -> Config {
-        Config::from_json(&format!(r#"{{"version": 1, "embedding_dim": 6, {json}}}"#), "test").unwrap()
+        Config::from_json(&format!(r#"{{"version": 1, "embedding_dim": 6, {json}}}"#), "test")
+            .unwrap()
     }
 
     fn batch(order: Order) -> Batch {
         let example = |ids: &[u32], seed: usize| Example {
             ids: ids.to_vec(),
-            labels: (0..ids.len()).map(|t| (t > 0 || seed > 0).then_some(((t + seed) % 4) as u16)).collect(),
+            labels: (0..ids.len())
+                .map(|t| (t > 0 || seed > 0).then_some(((t + seed) % 4) as u16))
+                .collect(),
             actions: (0..ids.len()).map(|t| (t + seed).is_multiple_of(3)).collect(),
         };
-        let all = [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
+        let all =
+            [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
         let all: Vec<_> = all.iter().collect();
         Batch::new(&all, order, (12, 13))
     }
 
     /// The loss under weights in the form of a file, in f32.
-    fn loss(config: &Config, vocabulary: &Vocabulary, weights: &Weights, objective: Objective) -> f64 {
+    fn loss(
+        config: &Config,
+        vocabulary: &Vocabulary,
+        weights: &Weights,
+        objective: Objective,
+    ) -> f64 {
         let device = Device::flex().autodiff();
         let batch = batch(objective.order());
-        f64::from(gradients(weights, config, vocabulary, objective, &batch, Dropout::none(&device), 0.1).loss)
+        f64::from(
+            gradients(weights, config, vocabulary, objective, &batch, Dropout::none(&device), 0.1)
+                .loss,
+        )
     }
 
-    /// Every parameter's gradient against the central difference of the loss, along a direction of many and one by one.
+    /// Every parameter's gradient against the central difference of the loss, along a direction of
+    /// many and one by one.
     fn check(json: &str, objective: Objective) {
         let config = config(json);
         let vocabulary = Vocabulary::new(["a", "b", "c", "d", "e"]).unwrap();
@@ -73,8 +92,15 @@ mod tests {
         }
         let batch = batch(objective.order());
         let autodiff = device.clone().autodiff();
-        let found =
-            gradients(&weights, &config, &vocabulary, objective, &batch, Dropout::none(&autodiff), 0.1);
+        let found = gradients(
+            &weights,
+            &config,
+            &vocabulary,
+            objective,
+            &batch,
+            Dropout::none(&autodiff),
+            0.1,
+        );
         let mut all: BTreeMap<String, Vec<f32>> = found.dense.clone();
         for (name, (ids, gradient)) in &found.sparse {
             let table = &weights.tables[name];
@@ -90,8 +116,11 @@ mod tests {
                 // A random direction each time; its derivative is its product with the gradient.
                 let direction: Vec<f32> =
                     gradient.iter().map(|_| if random.unit() < 0.5 { 1.0 } else { -1.0 }).collect();
-                let expected: f64 =
-                    gradient.iter().zip(&direction).map(|(g, d)| f64::from(*g) * f64::from(*d)).sum();
+                let expected: f64 = gradient
+                    .iter()
+                    .zip(&direction)
+                    .map(|(g, d)| f64::from(*g) * f64::from(*d))
+                    .sum();
                 let h = 2e-3 / (gradient.len() as f32).sqrt();
                 let mut at = |sign: f32| {
                     let moved = |values: &[f32]| -> Vec<f32> {
@@ -100,11 +129,13 @@ mod tests {
                     let (tensor, table) =
                         (weights.tensors.get(&name).cloned(), weights.tables.get(&name).cloned());
                     if let Some(tensor) = &tensor {
-                        let changed = crate::weights::tensor(moved(&values(tensor)), tensor.dims(), &device);
+                        let changed =
+                            crate::weights::tensor(moved(&values(tensor)), tensor.dims(), &device);
                         weights.tensors.insert(name.clone(), changed);
                     }
                     if let Some(table) = &table {
-                        let changed = crate::Table { values: moved(&table.values), ..table.clone() };
+                        let changed =
+                            crate::TrainedRows { values: moved(&table.values), ..table.clone() };
                         weights.tables.insert(name.clone(), changed);
                     }
                     let loss = loss(&config, &vocabulary, &weights, objective);
@@ -114,7 +145,8 @@ mod tests {
                 };
                 let (up, here, down) = (at(1.0), at(0.0), at(-1.0));
                 let (ahead, behind) = ((up - here) / f64::from(h), (here - down) / f64::from(h));
-                // The two sides differ where the step crosses the kink of a ReLU: no derivative is to be had there.
+                // The two sides differ where the step crosses the kink of a ReLU: no derivative is
+                // to be had there.
                 if (ahead - behind).abs() > 0.01 {
                     continue;
                 }
@@ -128,7 +160,8 @@ mod tests {
             }
             assert!(smooth >= 2, "{name}: only {smooth} of 8 steps were smooth");
         }
-        // Every tensor of the configuration takes part, but for the score's bias, which cancels in the softmax.
+        // Every tensor of the configuration takes part, but for the score's bias, which cancels in
+        // the softmax.
         for name in weights.tensors.keys().filter(|name| !name.ends_with("score.bias")) {
             assert!(found.dense.contains_key(name), "{name} has no gradient");
         }
@@ -136,8 +169,7 @@ mod tests {
 
     #[test]
     fn gradients_of_the_transformer_reviser_are_differences() {
-        let json =
-            r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
+        let json = r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
         check(json, Objective::Reviser);
     }
 

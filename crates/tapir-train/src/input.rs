@@ -7,7 +7,7 @@ use tapir::{Vocabulary, WordVectors};
 
 use crate::Leaves;
 use crate::affine::Affine;
-use crate::weights::{Table, tensor};
+use crate::weights::{TrainedRows, tensor};
 
 /// The distinct words of a batch: few, so that each is looked up, projected and updated once.
 pub(crate) struct Words {
@@ -27,7 +27,8 @@ impl Words {
         places.values_mut().enumerate().for_each(|(place, slot)| *slot = place);
         let words = vocabulary.len() as u32;
         let trained: Vec<u32> = places.keys().copied().take_while(|id| *id < words).collect();
-        let rows: Vec<u32> = places.keys().filter(|id| **id >= words).map(|id| id - words).collect();
+        let rows: Vec<u32> =
+            places.keys().filter(|id| **id >= words).map(|id| id - words).collect();
         let frozen = vocabulary.vectors().filter(|_| !rows.is_empty());
         let frozen = frozen.map(|vectors| frozen_rows(vectors, &rows, gain, device));
         let index: Vec<i64> = ids.iter().map(|id| places[id] as i64).collect();
@@ -36,7 +37,7 @@ impl Words {
     }
 
     /// The trained rows of this batch, [trained, embedding].
-    pub(crate) fn rows(&self, table: &Table, device: &Device) -> Tensor<2> {
+    pub(crate) fn rows(&self, table: &TrainedRows, device: &Device) -> Tensor<2> {
         let values = self.trained.iter().flat_map(|id| table.row(*id)).copied().collect();
         tensor(values, [self.trained.len(), table.width], device)
     }

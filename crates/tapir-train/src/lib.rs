@@ -1,8 +1,9 @@
 //! Train tapir models: from a corpus to a model directory that `tapir` runs.
 //!
-//! The four components of the paper in burn, each in a file that is called as in the crate `tapir` and reads the same
-//! [`tapir::Config`]: `processor.rs`, `memory.rs`, `controller.rs`, `policy.rs` and `reviser/`; `actions.rs` is the action
-//! generator. A [`Preset`] says what to train, [`train`] does every stage that is missing.
+//! The four components of the paper in burn, each in a file that is called as in the crate `tapir`
+//! and reads the same [`tapir::Config`]: `processor.rs`, `memory.rs`, `controller.rs`, `policy.rs`
+//! and `reviser/`; `actions.rs` is the action generator. A [`Preset`] says what to train, [`train`]
+//! does every stage that is missing.
 
 mod actions;
 mod adamw;
@@ -35,14 +36,14 @@ pub use adamw::AdamW;
 pub use compute::Compute;
 pub use dropout::Dropout;
 pub use error::{Error, Result};
-pub use evaluate::{Evaluation, evaluate};
-pub use preset::{Generator, Optimisation, Preset, WordTable};
+pub use evaluate::{Validation, evaluate};
+pub use preset::{Generator, Optimisation, Preset, Training, WordTable};
 pub use schedule::Schedule;
 pub use shard::{Gradients, Noise, Objective, Shards};
-pub use stage::{Progress, Report, Stage, StageName};
-pub use train::{Event, Run, RunOptions, TestScores, train};
+pub use stage::{Progress, Stage, StageName, StageReport};
+pub use train::{Event, RunOptions, TestScores, TrainedRun, train};
 pub use tune::{Trial, TuneEvent, TuneOptions, tune};
-pub use weights::{Leaves, Table, Weights};
+pub use weights::{Leaves, TrainedRows, Weights};
 
 /// The examples of the README run, too.
 #[cfg(doctest)]

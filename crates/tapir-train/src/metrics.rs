@@ -5,9 +5,11 @@ use std::path::Path;
 
 use crate::{Error, Progress, Result, checkpoint};
 
-/// Appends the end of an epoch. An epoch that is run again, because its checkpoint was not written, keeps one row.
+/// Appends the end of an epoch. An epoch that is run again, because its checkpoint was not written,
+/// keeps one row.
 pub(crate) fn append(path: &Path, progress: &Progress) -> Result<()> {
-    let row = serde_json::to_string(progress).map_err(|error| Error::invalid(path.display(), error))?;
+    let row =
+        serde_json::to_string(progress).map_err(|error| Error::invalid(path.display(), error))?;
     let old = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         other => other.map_err(|error| Error::io(path, error))?,

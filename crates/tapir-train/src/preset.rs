@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tapir::{Config, ControllerConfig, FORMAT_VERSION, ProcessorConfig, ReviserConfig, ReviserKind};
+use tapir::{Config, ControllerConfig, Decoding, ProcessorConfig, ReviserConfig, ReviserKind};
 use tapir_data::Task;
 
 use crate::{Error, Result, Schedule};
@@ -23,11 +23,14 @@ pub struct Preset {
     /// The policy's threshold τ.
     #[serde(default = "half")]
     pub threshold: f32,
+    /// How labels are chosen: `argmax`, as the paper does, or `legal`.
+    #[serde(default)]
+    pub decoding: Decoding,
     /// Into how many parts a batch is split, each on cores of its own.
     #[serde(default = "two")]
     pub shards: usize,
-    /// Trains on the validation split as well, as the paper does for its test scores. Nothing is left to judge by, so that
-    /// every stage runs all its epochs and keeps the last one.
+    /// Trains on the validation split as well, as the paper does for its test scores. Nothing is
+    /// left to judge by, so that every stage runs all its epochs and keeps the last one.
     #[serde(default)]
     pub with_valid: bool,
     /// Which word vectors, and how they are used.
@@ -36,23 +39,35 @@ pub struct Preset {
     pub generator: Generator,
     /// Sizes of the reviser.
     pub reviser: ReviserConfig,
-    /// How the reviser is trained.
-    pub reviser_training: Optimisation,
     /// Sizes of the incremental processor.
     pub processor: ProcessorConfig,
     /// Sizes of the controller.
     pub controller: ControllerConfig,
-    /// How processor and controller are trained.
-    pub first_pass_training: Optimisation,
+    /// How each stage is trained.
+    pub training: Training,
+}
+
+/// How each stage is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// The action generator.
+    pub generator: Optimisation,
+    /// The reviser.
+    pub reviser: Optimisation,
+    /// Processor and controller.
+    pub first_pass: Optimisation,
 }
 
 /// Word vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WordTable {
-    /// Frozen vectors for every word that has one, instead of a trained row for every word of training.
+    /// Frozen vectors for every word that has one, instead of a trained row for every word of
+    /// training.
     pub open: bool,
-    /// The file of the vectors, `*.tapirvec`; without one a closed vocabulary starts from random rows.
+    /// The file of the vectors, `*.tapirvec`; without one a closed vocabulary starts from random
+    /// rows.
     #[serde(default)]
     pub vectors: Option<String>,
     /// The standard deviation that the vectors are brought to.
@@ -61,11 +76,12 @@ pub struct WordTable {
     /// Words seen less often have no trained row: they are UNK unless they have a vector.
     #[serde(default = "one")]
     pub min_count: usize,
-    /// In an open vocabulary: words seen at least so often get a trained row that starts from their vector; 0 for none.
+    /// In an open vocabulary: words seen at least so often get a trained row that starts from their
+    /// vector; 0 for none.
     #[serde(default)]
     pub tuned: usize,
-    /// Probability that training shows such a word by its vector, so that the rest of the model stays right for words that
-    /// have only a vector.
+    /// Probability that training shows such a word by its vector, so that the rest of the model
+    /// stays right for words that have only a vector.
     #[serde(default)]
     pub untuned: f64,
 }
@@ -80,8 +96,6 @@ pub struct Generator {
     pub feed_forward: usize,
     /// Attention heads.
     pub heads: usize,
-    /// How it is trained.
-    pub training: Optimisation,
 }
 
 /// How a stage is trained.
@@ -106,7 +120,8 @@ pub struct Optimisation {
     /// Probability that a word is replaced by UNK.
     #[serde(default = "unknown")]
     pub unknown: f64,
-    /// Probability that a sentence is cut to a prefix of itself: what a restart-incremental model meets.
+    /// Probability that a sentence is cut to a prefix of itself: what a restart-incremental model
+    /// meets.
     #[serde(default)]
     pub prefixes: f64,
     /// How much of a label's weight is spread over all labels.
@@ -124,15 +139,24 @@ pub struct Optimisation {
 }
 
 impl Preset {
-    /// A preset that ships (`small/snips`), or the path of a file, with `key=value` settings on top.
+    /// A preset that ships (`small/snips`), or the path of a file, with `key=value` settings on
+    /// top.
     pub fn open(name: &str, settings: &[String]) -> Result<Self> {
         let (place, text) = match tapir_models::preset(name.trim_end_matches(".toml")) {
-            Some(text) if !Path::new(name).is_file() => (format!("presets/{name}.toml"), text.to_owned()),
+            Some(text) if !Path::new(name).is_file() => {
+                (format!("presets/{name}.toml"), text.to_owned())
+            }
+            _ if tapir_models::task(name).is_some() && !Path::new(name).exists() => {
+                let reason = format!("is a task; give a preset of it, such as small/{name}");
+                return Err(Error::invalid(name, reason));
+            }
             _ if !Path::new(name).exists() && Path::new(name).extension().is_none() => {
                 let names = tapir_models::presets().iter().map(|(name, _)| *name);
                 let names: Vec<_> = names.filter(|name| !name.contains("-d")).collect();
-                let reason =
-                    format!("no such preset; expected the path of a file, or one of {}", names.join(", "));
+                let reason = format!(
+                    "no such preset; expected the path of a file, or one of {}",
+                    names.join(", ")
+                );
                 return Err(Error::invalid(name, reason));
             }
             _ => {
@@ -145,7 +169,8 @@ impl Preset {
 
     /// Reads and validates; `place` names the source in errors.
     pub fn parse(text: &str, place: &str, settings: &[String]) -> Result<Self> {
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| Error::invalid(place, error))?;
+        let mut table: toml::Table =
+            toml::from_str(text).map_err(|error| Error::invalid(place, error))?;
         for setting in settings {
             set(&mut table, setting)?;
         }
@@ -169,9 +194,9 @@ impl Preset {
             ));
         }
         let stages = [
-            ("generator.training", &self.generator.training),
-            ("reviser_training", &self.reviser_training),
-            ("first_pass_training", &self.first_pass_training),
+            ("training.generator", &self.training.generator),
+            ("training.reviser", &self.training.reviser),
+            ("training.first_pass", &self.training.first_pass),
         ];
         for (name, training) in stages {
             training.validate(place, name)?;
@@ -184,12 +209,18 @@ impl Preset {
     }
 
     /// The whole model.
-    pub(crate) fn config(&self, task: &Task, dim: usize, vectors: Option<&str>, gain: f32) -> Config {
+    pub(crate) fn config(
+        &self,
+        task: &Task,
+        dim: usize,
+        vectors: Option<&str>,
+        gain: f32,
+    ) -> Config {
         Config {
-            version: FORMAT_VERSION,
             task: task.name.clone(),
-            scheme: task.scheme,
-            tokenizer: task.tokenizer,
+            scheme: task.scheme.of_model(),
+            decoding: self.decoding,
+            tokenizer: task.tokenizer.unwrap_or_default(),
             delay: self.delay,
             threshold: self.threshold,
             max_length: task.max_length + self.delay,
@@ -199,7 +230,7 @@ impl Preset {
             processor: Some(self.processor.clone()),
             controller: Some(self.controller.clone()),
             reviser: Some(self.reviser.clone()),
-            provenance: serde_json::Map::new(),
+            ..Config::default()
         }
     }
 
@@ -215,9 +246,18 @@ impl Preset {
         let kind = ReviserKind::LinearTransformer;
         Config {
             delay: 0,
+            // Actions are derived from the generator's best labels, as the paper does.
+            decoding: Decoding::Argmax,
             processor: None,
             controller: None,
-            reviser: Some(ReviserConfig { kind, layers: 1, hidden, feed_forward, heads, norm: None }),
+            reviser: Some(ReviserConfig {
+                kind,
+                layers: 1,
+                hidden,
+                feed_forward,
+                heads,
+                norm: None,
+            }),
             ..self.config(task, dim, vectors, gain)
         }
     }
@@ -235,10 +275,18 @@ impl Optimisation {
             return refuse("batch", self.batch.to_string(), "1 to 65536 sentences");
         }
         if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
-            return refuse("learning_rate", self.learning_rate.to_string(), "more than 0, at most 1");
+            return refuse(
+                "learning_rate",
+                self.learning_rate.to_string(),
+                "more than 0, at most 1",
+            );
         }
         if self.clip.is_some_and(|clip| clip <= 0.0 || !clip.is_finite()) {
-            return refuse("clip", format!("{:?}", self.clip), "more than 0; leave it out for no clipping");
+            return refuse(
+                "clip",
+                format!("{:?}", self.clip),
+                "more than 0; leave it out for no clipping",
+            );
         }
         let probabilities = [
             ("dropout", self.dropout),
@@ -259,11 +307,12 @@ impl Optimisation {
     }
 }
 
-/// Sets `a.b=value` in a table; the value is TOML, or text where it is not. `a.b=` takes the key away.
+/// Sets `a.b=value` in a table; the value is TOML, or text where it is not. `a.b=` takes the key
+/// away.
 fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
-    let (key, value) = setting
-        .split_once('=')
-        .ok_or_else(|| Error::invalid(setting, "expected key=value, such as reviser_training.epochs=3"))?;
+    let (key, value) = setting.split_once('=').ok_or_else(|| {
+        Error::invalid(setting, "expected key=value, such as training.reviser.epochs=3")
+    })?;
     let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
         .ok()
         .and_then(|mut table| table.remove("value"))
@@ -326,23 +375,26 @@ mod tests {
 
     #[test]
     fn faults_are_named_before_any_time_is_spent() {
-        let error =
-            |setting: &str| Preset::open("small/snips", &[setting.to_owned()]).unwrap_err().to_string();
+        let error = |setting: &str| {
+            Preset::open("small/snips", &[setting.to_owned()]).unwrap_err().to_string()
+        };
         assert!(error("reviser.head=3").contains("head"));
         assert!(error("reviser.heads=7").contains("`reviser.heads` (7) must divide"));
-        assert!(error("reviser_training.batch=0").contains("`reviser_training.batch` is 0"));
-        assert!(error("reviser_training.learning_rate=-1").contains("more than 0"));
+        assert!(error("training.reviser.batch=0").contains("`training.reviser.batch` is 0"));
+        assert!(error("training.reviser.learning_rate=-1").contains("more than 0"));
         assert!(error("nonsense").contains("key=value"));
         assert!(error("task=nothing").contains("unknown task"));
-        assert!(Preset::open("small/nothing", &[]).unwrap_err().to_string().contains("small/snips"));
+        assert!(
+            Preset::open("small/nothing", &[]).unwrap_err().to_string().contains("small/snips")
+        );
     }
 
     #[test]
     fn settings_reach_deep() {
-        let settings = ["generator.training.epochs=2".to_owned(), "delay=1".to_owned()];
+        let settings = ["training.generator.epochs=2".to_owned(), "delay=1".to_owned()];
         let preset = Preset::open("small/snips", &settings).unwrap();
-        assert_eq!((preset.generator.training.epochs, preset.delay), (2, 1));
-        let preset = Preset::open("small/snips", &["reviser_training.clip=".to_owned()]).unwrap();
-        assert_eq!(preset.reviser_training.clip, None);
+        assert_eq!((preset.training.generator.epochs, preset.delay), (2, 1));
+        let preset = Preset::open("small/snips", &["training.reviser.clip=".to_owned()]).unwrap();
+        assert_eq!(preset.training.reviser.clip, None);
     }
 }

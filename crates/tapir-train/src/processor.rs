@@ -1,4 +1,5 @@
-//! The incremental processor (§3): an LSTM that gives each word a label as it arrives. The first pass.
+//! The incremental processor (§3): an LSTM that gives each word a label as it arrives. The first
+//! pass.
 
 use burn::tensor::Tensor;
 use tapir::ProcessorConfig;
@@ -24,7 +25,8 @@ struct Layer {
     bias: Tensor<2>,
 }
 
-/// What the first pass makes of a batch, rows time-major: row t · batch + b is step t of sentence b.
+/// What the first pass makes of a batch, rows time-major: row t · batch + b is step t of sentence
+/// b.
 pub(crate) struct FirstPass {
     /// Embedded words, [rows, size of x]
     pub(crate) x: Tensor<2>,
@@ -51,7 +53,8 @@ impl Processor {
         }
     }
 
-    /// Reads `steps` words of every sentence. Dropout on the embedded word, between layers and before the logits.
+    /// Reads `steps` words of every sentence. Dropout on the embedded word, between layers and
+    /// before the logits.
     pub(crate) fn forward(&self, words: &Words, steps: usize, dropout: &mut Dropout) -> FirstPass {
         let x = dropout.apply(self.input.forward(words));
         let mut h = x.clone();

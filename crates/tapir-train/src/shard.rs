@@ -1,4 +1,5 @@
-//! One training step: the batch in parts, each with its own graph and its own threads, and their gradients.
+//! One training step: the batch in parts, each with its own graph and its own threads, and their
+//! gradients.
 
 use std::collections::BTreeMap;
 use std::thread::ScopedJoinHandle;
@@ -45,8 +46,8 @@ pub struct Gradients {
     pub loss: f32,
 }
 
-/// Threads for the parts of a batch. Each part runs its whole step on threads of its own: two parts on two cores beat one
-/// whose every operation is split over two.
+/// Threads for the parts of a batch. Each part runs its whole step on threads of its own: two parts
+/// on two cores beat one whose every operation is split over two.
 pub struct Shards {
     pools: Vec<rayon::ThreadPool>,
     device: Device,
@@ -68,7 +69,8 @@ pub struct Noise {
 }
 
 impl Shards {
-    /// `count` parts. Their number is part of the result (sums are taken in another order), the number of threads is not.
+    /// `count` parts. Their number is part of the result (sums are taken in another order), the
+    /// number of threads is not.
     pub fn new(count: usize, device: &Device) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = (cores / count.max(1)).max(1);
@@ -210,12 +212,22 @@ mod tests {
         let device = Device::default();
         let parts = tapir::doctest::parts();
         let mut config = parts.config.clone();
-        let weights = Weights::new(&config, parts.labels.len(), &parts.vocabulary, None, 1, &device);
+        let weights =
+            Weights::new(&config, parts.labels.len(), &parts.vocabulary, None, 1, &device);
         (config.processor, config.controller, config.reviser) = (None, None, None);
-        let example = Example { ids: vec![4, 5], labels: vec![Some(0), Some(1)], actions: Vec::new() };
-        let noise = Noise { dropout: 0.0, unknown: 0.0, untuned: 0.0, smoothing: 0.0, place: [1, 0, 0] };
+        let example =
+            Example { ids: vec![4, 5], labels: vec![Some(0), Some(1)], actions: Vec::new() };
+        let noise =
+            Noise { dropout: 0.0, unknown: 0.0, untuned: 0.0, smoothing: 0.0, place: [1, 0, 0] };
         let shards = Shards::new(2, &device).unwrap();
         let examples = [&example, &example];
-        shards.gradients(&weights, &config, &parts.vocabulary, Objective::FirstPass, &examples, noise);
+        shards.gradients(
+            &weights,
+            &config,
+            &parts.vocabulary,
+            Objective::FirstPass,
+            &examples,
+            noise,
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! One stage of training: epochs of batches, a validation score after each, early stopping, checkpoints.
+//! One stage of training: epochs of batches, a validation score after each, early stopping,
+//! checkpoints.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,9 @@ use tapir_data::{Batches, Example, Prefix};
 
 use crate::checkpoint::{self, Position};
 use crate::shard::Noise;
-use crate::{AdamW, Compute, Error, Evaluation, Objective, Optimisation, Result, Shards, Weights, metrics};
+use crate::{
+    AdamW, Compute, Error, Objective, Optimisation, Result, Shards, Validation, Weights, metrics,
+};
 
 /// The stages, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +77,7 @@ pub struct Progress {
 
 /// How a stage ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct StageReport {
     /// The stage.
     pub stage: StageName,
     /// Epochs that were run.
@@ -82,7 +85,7 @@ pub struct Report {
     /// The epoch that was kept, from 1.
     pub best_epoch: usize,
     /// Its validation score.
-    pub valid: Evaluation,
+    pub valid: Validation,
     /// Seconds of training, over all runs.
     pub seconds: f64,
     /// Trained numbers.
@@ -90,10 +93,10 @@ pub struct Report {
 }
 
 /// Hears how a stage goes on, and may end it.
-pub(crate) type Tell<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Gives a model a validation score.
-pub(crate) type Judge<'a> = &'a dyn Fn(&Weights) -> Result<Evaluation>;
+pub(crate) type Validate<'a> = &'a dyn Fn(&Weights) -> Result<Validation>;
 
 /// A stage that is about to run.
 pub struct Stage<'a> {
@@ -115,7 +118,8 @@ pub struct Stage<'a> {
     /// Where checkpoint and result are kept.
     pub(crate) folder: &'a Path,
     pub(crate) checkpoint_every: Duration,
-    /// Keep the last epoch instead of the best one: a generator is judged by its actions, not by its labels.
+    /// Keep the last epoch instead of the best one: a generator is judged by its actions, not by
+    /// its labels.
     pub(crate) keep_last: bool,
 }
 
@@ -141,18 +145,20 @@ impl Stage<'_> {
             self.untuned,
             self.vocabulary.len()
         );
-        let mut hash = tapir::vectors::checksum(text.as_bytes());
+        let mut bytes = text.into_bytes();
         for example in &self.examples {
-            let step = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(17);
-            hash = example.ids.iter().fold(hash, |hash, id| step(hash, u64::from(*id)));
-            hash = example.labels.iter().fold(hash, |hash, label| step(hash, label.map_or(0, u64::from) + 7));
-            hash = example.actions.iter().fold(hash, |hash, action| step(hash, u64::from(*action) + 3));
+            bytes.extend(example.ids.iter().flat_map(|id| id.to_le_bytes()));
+            // Labels are 16 bits wide, so that no label is the one that is not there.
+            let label = |label: &Option<u16>| label.map_or(u32::MAX, u32::from).to_le_bytes();
+            bytes.extend(example.labels.iter().flat_map(label));
+            bytes.extend(example.actions.iter().map(|action| u8::from(*action)));
         }
-        format!("{hash:016x}")
+        format!("{:016x}", tapir::vectors::checksum(&bytes))
     }
 
-    /// Trains, from the last checkpoint if there is one, until the last epoch or until patience ends.
-    pub(crate) fn run(&self, judge: Judge, tell: Tell) -> Result<Report> {
+    /// Trains, from the last checkpoint if there is one, until the last epoch or until patience
+    /// ends.
+    pub(crate) fn run(&self, validate: Validate, on_progress: OnProgress) -> Result<StageReport> {
         let device = self.compute.device();
         let shards = Shards::new(self.shards, &device.clone().autodiff())?;
         let mut weights = Weights::new(
@@ -218,7 +224,12 @@ impl Stage<'_> {
                 let loss: f32 = gradients.iter().map(|part| part.loss).sum();
                 if !loss.is_finite() {
                     let stage = self.name.name();
-                    return Err(Error::Diverged { stage, epoch: epoch + 1, batch: batch + 1, loss });
+                    return Err(Error::Diverged {
+                        stage,
+                        epoch: epoch + 1,
+                        batch: batch + 1,
+                        loss,
+                    });
                 }
                 let Optimisation { weight_decay, clip, average, .. } = *self.training;
                 adamw.update(&mut weights, &gradients, learning_rate, weight_decay, clip, average);
@@ -230,7 +241,7 @@ impl Stage<'_> {
                 progress.loss = position.loss / position.words.max(1) as f64;
                 progress.seconds = clock.seconds();
                 progress.words_per_second = words_here as f64 / clock.here().max(1e-9);
-                if tell(&progress).is_break() {
+                if on_progress(&progress).is_break() {
                     return Err(Error::Stopped { stage: self.name.name(), epoch: epoch + 1 });
                 }
                 if last_saved.elapsed() >= self.checkpoint_every && batch + 1 < batches.len() {
@@ -240,8 +251,9 @@ impl Stage<'_> {
                 }
             }
             let kept = adamw.averaged(&weights);
-            let evaluation = judge(&kept)?;
-            if self.keep_last || position.best.is_none_or(|(_, best)| evaluation.score > best.score) {
+            let evaluation = validate(&kept)?;
+            if self.keep_last || position.best.is_none_or(|(_, best)| evaluation.score > best.score)
+            {
                 position.best = Some((epoch, evaluation));
                 checkpoint::write(&best_file, &Self::export(&kept)?)?;
             }
@@ -254,7 +266,7 @@ impl Stage<'_> {
             (position.batch, position.loss, position.words) = (0, 0.0, 0);
             checkpoint::save(&saved, &weights, &adamw, &position)?;
             last_saved = Instant::now();
-            if tell(&progress).is_break() {
+            if on_progress(&progress).is_break() {
                 return Err(Error::Stopped { stage: self.name.name(), epoch: epoch + 1 });
             }
         }
@@ -262,7 +274,7 @@ impl Stage<'_> {
             return Err(Error::invalid(self.name.name(), "no epoch was run"));
         };
         std::fs::rename(&best_file, self.result()).map_err(|error| Error::io(&best_file, error))?;
-        let report = Report {
+        let report = StageReport {
             stage: self.name,
             epochs: position.epoch,
             best_epoch: best_epoch + 1,
@@ -270,7 +282,8 @@ impl Stage<'_> {
             seconds: position.seconds,
             parameters: weights.count(),
         };
-        let json = serde_json::to_vec_pretty(&report).map_err(|error| Error::invalid("report", error))?;
+        let json =
+            serde_json::to_vec_pretty(&report).map_err(|error| Error::invalid("report", error))?;
         checkpoint::write(&self.file("json"), &json)?;
         std::fs::remove_file(&saved).map_err(|error| Error::io(&saved, error))?;
         Ok(report)

@@ -1,6 +1,6 @@
-//! Everything for one task: action generator, actions, reviser, first pass and controller, and the model of them all.
+//! Everything for one task: action generator, actions, reviser, first pass and controller, and the
+//! model of them all.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +9,14 @@ use std::time::Duration;
 use burn::tensor::Device;
 use serde::Serialize;
 use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary, WordVectors};
-use tapir_data::{Corpus, Sentence, Task, Text, examples};
+use tapir_data::{
+    Corpus, Sentence, Task, VocabularyOptions, examples, fitting_tokenizer, label_set, vocabulary,
+};
 
 use crate::{
-    ActionStats, Compute, Error, Evaluation, Objective, Optimisation, Preset, Progress, Report, Result,
-    Stage, StageName, Weights, WordTable, actions, checkpoint, derive_actions, evaluate,
+    ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result, Stage,
+    StageName, StageReport, Training, Validation, Weights, actions, checkpoint, derive_actions,
+    evaluate,
 };
 
 /// Where things are, and what to do of it.
@@ -55,16 +58,16 @@ pub enum Event<'a> {
     /// Actions were derived.
     Actions(&'a ActionStats),
     /// A stage is done.
-    Finished(&'a Report),
+    Finished(&'a StageReport),
 }
 
 /// What a run has made.
 #[derive(Clone, Debug, Serialize)]
-pub struct Run {
+pub struct TrainedRun {
     /// The directory of the model; none while stages are missing.
     pub model: Option<PathBuf>,
     /// The stages that were run now.
-    pub reports: Vec<Report>,
+    pub reports: Vec<StageReport>,
     /// Test scores, where the model is complete.
     pub test: Option<TestScores>,
 }
@@ -73,15 +76,15 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TestScores {
     /// The restart-incremental reviser: the reference model.
-    pub reviser: Evaluation,
+    pub reviser: Validation,
     /// TAPIR: the policy's last word stands.
-    pub tapir: Evaluation,
+    pub tapir: Validation,
     /// The monotonic first pass.
-    pub first_pass: Evaluation,
+    pub first_pass: Validation,
 }
 
 /// A task, read and numbered.
-struct Workplace<'a> {
+struct TrainingRun<'a> {
     preset: &'a Preset,
     options: &'a RunOptions,
     task: Task,
@@ -94,65 +97,74 @@ struct Workplace<'a> {
     generator: Config,
 }
 
-/// Does every stage that is missing, then puts the model together and scores it. `tell` ends a stage by breaking.
+/// Does every stage that is missing, then puts the model together and scores it. `on_event` ends a
+/// stage by breaking.
 pub fn train(
     preset: &Preset,
     options: &RunOptions,
-    tell: &mut dyn FnMut(Event) -> ControlFlow<()>,
-) -> Result<Run> {
-    let work = Workplace::open(preset, options)?;
-    work.claim()?;
+    on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+) -> Result<TrainedRun> {
+    let run = TrainingRun::open(preset, options)?;
+    run.claim()?;
     let mut reports = Vec::new();
     for name in StageName::ALL {
         if options.stages.as_ref().is_some_and(|stages| !stages.contains(&name)) {
             continue;
         }
-        if work.result(name).exists() {
-            _ = tell(Event::Skipped(name));
+        if run.result(name).exists() {
+            _ = on_event(Event::Skipped(name));
             continue;
         }
         reports.extend(match name {
-            StageName::Generator => Some(work.train_generator(tell)?),
+            StageName::Generator => Some(run.train_generator(on_event)?),
             StageName::Actions => {
-                work.derive_actions(tell)?;
+                run.derive_actions(on_event)?;
                 None
             }
-            StageName::Reviser => Some(work.train_reviser(tell)?),
-            StageName::FirstPass => Some(work.train_first_pass(tell)?),
+            StageName::Reviser => Some(run.train_reviser(on_event)?),
+            StageName::FirstPass => Some(run.train_first_pass(on_event)?),
         });
     }
-    let complete = [StageName::Reviser, StageName::FirstPass].iter().all(|name| work.result(*name).exists());
+    let complete =
+        [StageName::Reviser, StageName::FirstPass].iter().all(|name| run.result(*name).exists());
     if !complete {
-        return Ok(Run { model: None, reports, test: None });
+        return Ok(TrainedRun { model: None, reports, test: None });
     }
-    let first_pass = work.read_weights(StageName::FirstPass, &work.first_pass_config())?;
-    let model = work.two_pass(&first_pass, Some(&reports))?.load()?;
+    let first_pass = run.read_weights(StageName::FirstPass, &run.first_pass_config())?;
+    let model = run.two_pass(&first_pass, Some(&reports))?.load()?;
     let folder = options.out.join("model");
     model.parts().replace(&folder)?;
-    let score = |mode| evaluate(&model, mode, &work.corpus.test, work.task.score);
+    let score = |mode| evaluate(&model, mode, &run.corpus.test, run.task.score);
     let test = TestScores {
         reviser: score(Mode::Restart)?,
         tapir: score(Mode::TwoPass)?,
         first_pass: score(Mode::FirstPass)?,
     };
-    Ok(Run { model: Some(folder), reports, test: Some(test) })
+    Ok(TrainedRun { model: Some(folder), reports, test: Some(test) })
 }
 
-impl<'a> Workplace<'a> {
+impl<'a> TrainingRun<'a> {
     fn open(preset: &'a Preset, options: &'a RunOptions) -> Result<Self> {
-        let task = Task::open(&preset.task)?;
+        let mut task = Task::open(&preset.task)?;
         let corpus = task.load(options.data.as_deref())?;
+        task.scheme.check(&corpus)?;
+        task.tokenizer.get_or_insert_with(|| fitting_tokenizer(&corpus));
         for (name, split) in
             [("training", &corpus.train), ("validation", &corpus.valid), ("test", &corpus.test)]
         {
             if split.is_empty() {
-                return Err(Error::invalid(&task.name, format!("the {name} split has no sentence")));
+                return Err(Error::invalid(
+                    &task.name,
+                    format!("the {name} split has no sentence"),
+                ));
             }
         }
         let vectors = preset.words.vectors.as_deref().map(find_vectors).transpose()?.map(Arc::new);
-        let labels = corpus.train_and_valid().flat_map(|sentence| &sentence.labels);
-        let labels = Labels::new(distinct(labels))?;
-        let vocabulary = vocabulary(preset, &corpus, vectors.as_ref())?;
+        let labels = label_set(corpus.train_and_valid())?;
+        let words =
+            VocabularyOptions { min_count: preset.words.min_count, tuned: preset.words.tuned };
+        let open = vectors.clone().filter(|_| preset.words.open);
+        let vocabulary = vocabulary(&train_sentences(preset, &corpus), words, open)?;
         let dim = vectors.as_ref().map_or(300, |vectors| vectors.dim());
         let open = vocabulary.vectors().map(|vectors| preset.words.gain / vectors.scale());
         let name = open.and(preset.words.vectors.as_deref()).map(file_name);
@@ -168,19 +180,21 @@ impl<'a> Workplace<'a> {
         std::fs::create_dir_all(out).map_err(|error| Error::io(out, error))?;
         let path = out.join("preset.toml");
         let mut preset = self.preset.clone();
-        let text = toml::to_string(&preset).map_err(|error| Error::invalid(path.display(), error))?;
+        let text =
+            toml::to_string(&preset).map_err(|error| Error::invalid(path.display(), error))?;
         if path.exists() {
             let old = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
             let mut old = Preset::parse(&old, &path.display().to_string(), &[])?;
             // Training longer is going on, not starting anew.
             for preset in [&mut preset, &mut old] {
-                let Preset { generator, reviser_training, first_pass_training, .. } = preset;
-                for training in [&mut generator.training, reviser_training, first_pass_training] {
+                let Training { generator, reviser, first_pass } = &mut preset.training;
+                for training in [generator, reviser, first_pass] {
                     (training.epochs, training.patience) = (1, 1);
                 }
             }
             if old != preset {
-                let reason = "the folder holds the work of another preset; choose another one with --out";
+                let reason =
+                    "the folder holds the work of another preset; choose another one with --out";
                 return Err(Error::invalid(path.display(), reason));
             }
         }
@@ -197,8 +211,7 @@ impl<'a> Workplace<'a> {
     }
 
     fn train_sentences(&self) -> Vec<&Sentence> {
-        let valid = if self.preset.with_valid { self.corpus.valid.as_slice() } else { &[] };
-        self.corpus.train.iter().chain(valid).collect()
+        train_sentences(self.preset, &self.corpus)
     }
 
     fn reviser_config(&self) -> Config {
@@ -242,43 +255,57 @@ impl<'a> Workplace<'a> {
 
     fn run(
         stage: &Stage,
-        judge: crate::stage::Judge,
-        tell: &mut dyn FnMut(Event) -> ControlFlow<()>,
-    ) -> Result<Report> {
-        _ = tell(Event::Started(stage.name, stage.examples.len()));
-        let report = stage.run(judge, &mut |progress| tell(Event::Progress(progress)))?;
-        _ = tell(Event::Finished(&report));
+        validate: crate::stage::Validate,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<StageReport> {
+        _ = on_event(Event::Started(stage.name, stage.examples.len()));
+        let report = stage.run(validate, &mut |progress| on_event(Event::Progress(progress)))?;
+        _ = on_event(Event::Finished(&report));
         Ok(report)
     }
 
-    fn train_generator(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Report> {
-        let training = &self.preset.generator.training;
+    fn train_generator(
+        &self,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<StageReport> {
+        let training = &self.preset.training.generator;
         let (name, objective) = (StageName::Generator, Objective::Generator);
         let stage = self.stage(name, objective, self.generator.clone(), training, &[])?;
-        let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
-        Self::run(&stage, &judge, tell)
+        let validate = |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
+        Self::run(&stage, &validate, on_event)
     }
 
-    fn derive_actions(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<()> {
+    fn derive_actions(&self, on_event: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<()> {
         let weights = self.read_weights(StageName::Generator, &self.generator)?;
         let generator = self.parts(&self.generator, &[&weights])?.load()?;
         let sentences = self.train_sentences();
-        _ = tell(Event::Started(StageName::Actions, sentences.len()));
+        _ = on_event(Event::Started(StageName::Actions, sentences.len()));
         let actions = derive_actions(&generator, &sentences)?;
         actions::write(&self.result(StageName::Actions), &sentences, &actions)?;
-        _ = tell(Event::Actions(&ActionStats::of(&actions)));
+        _ = on_event(Event::Actions(&ActionStats::of(&actions)));
         Ok(())
     }
 
-    fn train_reviser(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Report> {
-        let training = &self.preset.reviser_training;
-        let stage =
-            self.stage(StageName::Reviser, Objective::Reviser, self.reviser_config(), training, &[])?;
-        let judge = |weights: &Weights| self.judge(stage.parts(weights)?, Mode::Restart);
-        Self::run(&stage, &judge, tell)
+    fn train_reviser(
+        &self,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<StageReport> {
+        let training = &self.preset.training.reviser;
+        let stage = self.stage(
+            StageName::Reviser,
+            Objective::Reviser,
+            self.reviser_config(),
+            training,
+            &[],
+        )?;
+        let validate = |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
+        Self::run(&stage, &validate, on_event)
     }
 
-    fn train_first_pass(&self, tell: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Report> {
+    fn train_first_pass(
+        &self,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<StageReport> {
         let actions = self.result(StageName::Actions);
         if !actions.exists() {
             return Err(Error::invalid(
@@ -287,21 +314,21 @@ impl<'a> Workplace<'a> {
             ));
         }
         let actions = actions::read(&actions, &self.train_sentences())?;
-        let training = &self.preset.first_pass_training;
+        let training = &self.preset.training.first_pass;
         let (name, objective) = (StageName::FirstPass, Objective::FirstPass);
         let stage = self.stage(name, objective, self.first_pass_config(), training, &actions)?;
-        let judge = |weights: &Weights| {
+        let validate = |weights: &Weights| {
             if self.result(StageName::Reviser).exists() {
-                self.judge(self.two_pass(weights, None)?, Mode::TwoPass)
+                self.validate(self.two_pass(weights, None)?, Mode::TwoPass)
             } else {
-                self.judge(stage.parts(weights)?, Mode::FirstPass)
+                self.validate(stage.parts(weights)?, Mode::FirstPass)
             }
         };
-        Self::run(&stage, &judge, tell)
+        Self::run(&stage, &validate, on_event)
     }
 
     /// The validation score of a model.
-    fn judge(&self, parts: Parts, mode: Mode) -> Result<Evaluation> {
+    fn validate(&self, parts: Parts, mode: Mode) -> Result<Validation> {
         let model = Model::from_parts(parts)?;
         evaluate(&model, mode, &self.corpus.valid, self.task.score)
     }
@@ -313,7 +340,7 @@ impl<'a> Workplace<'a> {
     }
 
     /// The whole model: the trained reviser and this first pass.
-    fn two_pass(&self, first_pass: &Weights, reports: Option<&[Report]>) -> Result<Parts> {
+    fn two_pass(&self, first_pass: &Weights, reports: Option<&[StageReport]>) -> Result<Parts> {
         let reviser = self.read_weights(StageName::Reviser, &self.reviser_config())?;
         let mut config = self.config.clone();
         if let Some(reports) = reports {
@@ -338,38 +365,19 @@ impl<'a> Workplace<'a> {
     }
 }
 
-/// The words that get a trained row: all of training, or of an open vocabulary those without a vector and those that are
-/// tuned.
-fn vocabulary(preset: &Preset, corpus: &Corpus, vectors: Option<&Arc<WordVectors>>) -> Result<Vocabulary> {
+/// What is trained on: the training split, and the validation split where the preset says so.
+fn train_sentences<'a>(preset: &Preset, corpus: &'a Corpus) -> Vec<&'a Sentence> {
     let valid = if preset.with_valid { corpus.valid.as_slice() } else { &[] };
-    let words = || corpus.train.iter().chain(valid).flat_map(|sentence| &sentence.words);
-    let mut counts: HashMap<&Text, usize> = HashMap::new();
-    words().for_each(|word| *counts.entry(word).or_default() += 1);
-    let open = vectors.filter(|_| preset.words.open);
-    let trained = |word: &&Text| {
-        let (count, WordTable { min_count, tuned, .. }) = (counts[*word], &preset.words);
-        let without = || open.is_none_or(|vectors| vectors.row(word).is_none());
-        count >= *min_count && without() || *tuned > 0 && count >= *tuned
-    };
-    let vocabulary = Vocabulary::new(distinct(words().filter(trained)))?;
-    Ok(match open {
-        Some(vectors) => vocabulary.with_vectors(vectors.clone()),
-        None => vocabulary,
-    })
-}
-
-/// Each text once, in order of first occurrence.
-fn distinct<'a>(texts: impl Iterator<Item = &'a Text>) -> Vec<&'a str> {
-    let mut seen = std::collections::HashSet::new();
-    texts.map(Text::as_str).filter(|text| seen.insert(*text)).collect()
+    corpus.train.iter().chain(valid).collect()
 }
 
 /// A file of vectors, or those in the program.
 fn find_vectors(name: &str) -> Result<WordVectors> {
     let shipped = tapir_models::VECTORS.name;
     if !Path::new(name).exists() && name != shipped {
-        let reason =
-            format!("no such file; {shipped} is in the program, --set words.vectors=PATH names another");
+        let reason = format!(
+            "no such file; {shipped} is in the program, --set words.vectors=PATH names another"
+        );
         return Err(Error::invalid(name, reason));
     }
     Ok(WordVectors::find(name)?)

@@ -1,7 +1,9 @@
-//! Search for hyperparameters: the paper's spaces, by tree-structured Parzen estimation, pruned at the median.
+//! Search for hyperparameters: the paper's spaces, by tree-structured Parzen estimation, pruned at
+//! the median.
 //!
-//! The journal of a study holds every trial that ended; the sampler of a trial is seeded by its number. A search that was
-//! killed therefore asks for the same trial again, and that trial goes on from its checkpoint.
+//! The journal of a study holds every trial that ended; the sampler of a trial is seeded by its
+//! number. A search that was killed therefore asks for the same trial again, and that trial goes on
+//! from its checkpoint.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,8 +11,8 @@ use std::sync::LazyLock;
 
 use optimizer::TrialState;
 use optimizer::prelude::{
-    CategoricalParam, CompletedTrial, Direction, JournalStorage, MedianPruner, ParamValue, Parameter, Study,
-    TpeSampler,
+    CategoricalParam, CompletedTrial, Direction, JournalStorage, MedianPruner, ParamValue,
+    Parameter, Study, TpeSampler,
 };
 use serde::Serialize;
 
@@ -29,30 +31,34 @@ impl Dimension {
     }
 }
 
-/// The paper's search spaces (Table 3): the reviser's, and that of incremental processor and controller.
+/// The paper's search spaces (Table 3): the reviser's, and that of incremental processor and
+/// controller.
 ///
-/// The library numbers parameters in the order in which they are made, and a journal knows them by number: they are made
-/// once, all together.
+/// The library numbers parameters in the order in which they are made, and a journal knows them by
+/// number: they are made once, all together.
 static SPACES: LazyLock<[Vec<Dimension>; 2]> = LazyLock::new(|| {
     let reviser: [(_, &'static [&'static str]); 6] = [
         ("reviser.layers", &["1", "2", "3", "4"]),
-        ("reviser_training.clip", &["", "0.5", "1.0"]),
-        ("reviser_training.learning_rate", &["5e-5", "7e-5", "1e-4"]),
-        ("reviser_training.batch", &["16", "32", "64"]),
+        ("training.reviser.clip", &["", "0.5", "1.0"]),
+        ("training.reviser.learning_rate", &["5e-5", "7e-5", "1e-4"]),
+        ("training.reviser.batch", &["16", "32", "64"]),
         ("reviser.feed_forward", &["1024", "2048"]),
         ("reviser.hidden", &["256", "512"]),
     ];
     let first_pass: [(_, &'static [&'static str]); 8] = [
         ("processor.layers", &["1", "2", "3", "4"]),
         ("controller.layers", &["1", "2"]),
-        ("first_pass_training.clip", &["", "0.5", "1.0"]),
-        ("first_pass_training.learning_rate", &["5e-5", "7e-5", "1e-4", "1e-3"]),
-        ("first_pass_training.batch", &["16", "32", "64"]),
+        ("training.first_pass.clip", &["", "0.5", "1.0"]),
+        ("training.first_pass.learning_rate", &["5e-5", "7e-5", "1e-4", "1e-3"]),
+        ("training.first_pass.batch", &["16", "32", "64"]),
         ("processor.hidden", &["256", "512"]),
         ("controller.hidden", &["256", "512"]),
         ("controller.memory", &["3", "5", "7"]),
     ];
-    [reviser.into_iter().map(Dimension::new).collect(), first_pass.into_iter().map(Dimension::new).collect()]
+    [
+        reviser.into_iter().map(Dimension::new).collect(),
+        first_pass.into_iter().map(Dimension::new).collect(),
+    ]
 });
 
 /// A trial that ended.
@@ -91,36 +97,48 @@ pub struct TuneOptions {
     pub run: RunOptions,
 }
 
-/// Searches for the best reviser, then with it for the best incremental processor and controller; gives all trials and
-/// leaves the best preset in `best.toml`.
+/// Searches for the best reviser, then with it for the best incremental processor and controller;
+/// gives all trials and leaves the best preset in `best.toml`.
 ///
 /// `open` makes a preset of settings (`key=value`) on top of those that the user gave.
 pub fn tune(
     open: &dyn Fn(&[String]) -> Result<Preset>,
     options: &TuneOptions,
-    tell: &mut dyn FnMut(TuneEvent),
+    on_event: &mut dyn FnMut(TuneEvent),
 ) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     let mut settings = Vec::new();
     let mut reviser = None;
-    for (stage, space) in [StageName::Reviser, StageName::FirstPass].into_iter().zip(SPACES.iter()) {
+    for (stage, space) in [StageName::Reviser, StageName::FirstPass].into_iter().zip(SPACES.iter())
+    {
         let wanted = |dimension: &&Dimension| {
-            options.only.is_empty() || options.only.iter().any(|part| dimension.key.contains(part.as_str()))
+            options.only.is_empty()
+                || options.only.iter().any(|part| dimension.key.contains(part.as_str()))
         };
         let space = space.iter().filter(wanted).collect();
-        let search =
-            Search { stage, space, open, options, settings: settings.clone(), reviser: reviser.take() };
-        let found = search.run(tell)?;
+        let search = Search {
+            stage,
+            space,
+            open,
+            options,
+            settings: settings.clone(),
+            reviser: reviser.take(),
+        };
+        let found = search.run(on_event)?;
         let scored = found.iter().filter_map(|trial| Some((trial, trial.score?)));
         let Some((best, _)) = scored.max_by(|(_, a), (_, b)| a.total_cmp(b)) else {
-            return Err(Error::invalid(stage.name(), "no trial came to its end; more trials may help"));
+            return Err(Error::invalid(
+                stage.name(),
+                "no trial came to its end; more trials may help",
+            ));
         };
         settings.extend_from_slice(&best.settings);
         reviser = Some(search.folder(best.number));
         trials.extend(found);
     }
     let path = options.run.out.join("best.toml");
-    let text = toml::to_string(&open(&settings)?).map_err(|error| Error::invalid(path.display(), error))?;
+    let text = toml::to_string(&open(&settings)?)
+        .map_err(|error| Error::invalid(path.display(), error))?;
     checkpoint::write(&path, text.as_bytes())?;
     Ok(trials)
 }
@@ -138,14 +156,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(&self, tell: &mut dyn FnMut(TuneEvent)) -> Result<Vec<Trial>> {
+    fn run(&self, on_event: &mut dyn FnMut(TuneEvent)) -> Result<Vec<Trial>> {
         let out = &self.options.run.out;
         std::fs::create_dir_all(out).map_err(|error| Error::io(out, error))?;
         let journal = out.join(format!("{}.trials.jsonl", self.stage.name()));
         let broken = |error: optimizer::Error| Error::invalid(journal.display(), error);
         let storage = JournalStorage::<f64>::open(&journal).map_err(broken)?;
         let pruner = MedianPruner::new(Direction::Maximize).n_warmup_steps(2).n_min_trials(4);
-        let mut study: Study<f64> = Study::builder().maximize().pruner(pruner).storage(storage).build();
+        let mut study: Study<f64> =
+            Study::builder().maximize().pruner(pruner).storage(storage).build();
         let base = (self.open)(&self.settings)?;
         // `n_trials` would count only those that were not pruned.
         while study.trials().len() < self.options.trials {
@@ -158,15 +177,19 @@ impl Search<'_> {
                 let value = dimension.parameter.suggest(&mut trial).map_err(broken)?;
                 settings.push(format!("{}={value}", dimension.key));
             }
-            tell(TuneEvent::Trial(self.stage, number, &settings));
+            on_event(TuneEvent::Trial(self.stage, number, &settings));
             let outcome = self.train(number, &settings, &mut |event| {
                 if let Event::Progress(progress) = &event
                     && let Some(score) = progress.score
                 {
                     trial.report(progress.epoch as u64, score);
                 }
-                tell(TuneEvent::Train(event));
-                if trial.should_prune() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                on_event(TuneEvent::Train(event));
+                if trial.should_prune() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             });
             match outcome {
                 Ok(score) => study.complete_trial(trial, score),
@@ -175,30 +198,34 @@ impl Search<'_> {
                 Err(error) => return Err(error),
             }
             if let Some(last) = study.trials().last() {
-                tell(TuneEvent::Ended(&self.trial(last)));
+                on_event(TuneEvent::Ended(&self.trial(last)));
             }
         }
         Ok(study.trials().iter().map(|trial| self.trial(trial)).collect())
     }
 
-    /// Trains the stage with these settings in a folder of the trial; gives the best validation score.
+    /// Trains the stage with these settings in a folder of the trial; gives the best validation
+    /// score.
     fn train(
         &self,
         number: u64,
         settings: &[String],
-        tell: &mut dyn FnMut(Event) -> ControlFlow<()>,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<f64> {
         let preset = (self.open)(&[&self.settings, settings].concat())?;
         let out = self.folder(number);
         if let Some(reviser) = &self.reviser {
-            self.share(reviser, &out, tell)?;
+            self.share(reviser, &out, on_event)?;
         }
-        let options = RunOptions { out, stages: Some(vec![self.stage]), ..self.options.run.clone() };
-        let report = train(&preset, &options, tell)?.reports.into_iter().next();
+        let options =
+            RunOptions { out, stages: Some(vec![self.stage]), ..self.options.run.clone() };
+        let report = train(&preset, &options, on_event)?.reports.into_iter().next();
         match report {
             Some(report) => Ok(report.valid.score),
             // The stage was done, but the journal was not told: killed between the two.
-            None => checkpoint::read_report(&options.out, self.stage).map(|report| report.valid.score),
+            None => {
+                checkpoint::read_report(&options.out, self.stage).map(|report| report.valid.score)
+            }
         }
     }
 
@@ -206,17 +233,18 @@ impl Search<'_> {
         self.options.run.out.join(format!("{}-{number:02}", self.stage.name()))
     }
 
-    /// The best reviser and the actions, which are made once and beside it, are copied to a trial of the first pass.
+    /// The best reviser and the actions, which are made once and beside it, are copied to a trial
+    /// of the first pass.
     fn share(
         &self,
         reviser: &Path,
         trial: &Path,
-        tell: &mut dyn FnMut(Event) -> ControlFlow<()>,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<()> {
         let preset = (self.open)(&self.settings)?;
         let stages = Some(vec![StageName::Generator, StageName::Actions]);
         let options = RunOptions { out: reviser.to_owned(), stages, ..self.options.run.clone() };
-        train(&preset, &options, tell)?;
+        train(&preset, &options, on_event)?;
         std::fs::create_dir_all(trial).map_err(|error| Error::io(trial, error))?;
         for file in ["actions.tsv", "reviser.safetensors"] {
             let to = trial.join(file);

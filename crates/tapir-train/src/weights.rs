@@ -1,4 +1,5 @@
-//! The parameters in training: laid out for the products that are taken, and back to the layout of a model on disk.
+//! The parameters in training: laid out for the products that are taken, and back to the layout of
+//! a model on disk.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,27 +13,28 @@ use crate::{Error, Result};
 
 /// The parameters that a stage trains.
 ///
-/// Matrices are [inputs, outputs], so that the gradient of a product needs no transposition; vectors are [1, size]. A
-/// matrix that acts on two things put together, as in a model on disk, is here a matrix for each.
+/// Matrices are [inputs, outputs], so that the gradient of a product needs no transposition;
+/// vectors are [1, size]. A matrix that acts on two things put together, as in a model on disk, is
+/// here a matrix for each.
 #[derive(Clone)]
 pub struct Weights {
     /// By the name of the tensor on disk and, where there are several, of the piece.
     pub(crate) tensors: BTreeMap<String, Tensor<2>>,
     /// Tables of word vectors stay on the host: a batch takes few of their rows.
-    pub(crate) tables: BTreeMap<String, Table>,
+    pub(crate) tables: BTreeMap<String, TrainedRows>,
     layout: Vec<Stored>,
 }
 
 /// Trained word vectors, row by row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct TrainedRows {
     /// Values of a row.
     pub width: usize,
     /// All rows.
     pub values: Vec<f32>,
 }
 
-impl Table {
+impl TrainedRows {
     /// One row.
     pub fn row(&self, id: u32) -> &[f32] {
         &self.values[id as usize * self.width..][..self.width]
@@ -57,9 +59,13 @@ struct Piece {
 impl Stored {
     fn new(config: &Config, name: String, shape: Vec<usize>) -> Self {
         let (outputs, inputs) = if shape.len() == 2 { (shape[0], shape[1]) } else { (shape[0], 1) };
-        let piece =
-            |suffix: &str, outputs, inputs| Piece { name: format!("{name}{suffix}"), outputs, inputs };
-        let beside = |at: usize| vec![piece(".0", 0..outputs, 0..at), piece(".1", 0..outputs, at..inputs)];
+        let piece = |suffix: &str, outputs, inputs| Piece {
+            name: format!("{name}{suffix}"),
+            outputs,
+            inputs,
+        };
+        let beside =
+            |at: usize| vec![piece(".0", 0..outputs, 0..at), piece(".1", 0..outputs, at..inputs)];
         let c = config.controller.as_ref().map_or(0, |sizes| sizes.hidden);
         let h = config.processor.as_ref().map_or(0, |sizes| sizes.hidden);
         let pieces = if name.contains(".qkv.") {
@@ -81,7 +87,8 @@ impl Stored {
         self.name.ends_with(".embedding")
     }
 
-    /// Columns of the tensor on disk; a vector is a matrix of one column there, and of one row in training.
+    /// Columns of the tensor on disk; a vector is a matrix of one column there, and of one row in
+    /// training.
     fn columns(&self) -> usize {
         if self.shape.len() == 2 { self.shape[1] } else { 1 }
     }
@@ -93,10 +100,12 @@ fn layout(config: &Config, labels: usize, words: usize) -> Vec<Stored> {
 }
 
 impl Weights {
-    /// New parameters: Xavier's uniform initialisation for matrices, 0 for biases, 1 for the scales of norms.
+    /// New parameters: Xavier's uniform initialisation for matrices, 0 for biases, 1 for the scales
+    /// of norms.
     ///
-    /// Each tensor draws from a generator of its own, so that sizes of one do not change another. Rows of `vocabulary`
-    /// that have a vector in `pretrained` start from it, divided by the table's deviation and times `gain`.
+    /// Each tensor draws from a generator of its own, so that sizes of one do not change another.
+    /// Rows of `vocabulary` that have a vector in `pretrained` start from it, divided by the
+    /// table's deviation and times `gain`.
     pub fn new(
         config: &Config,
         labels: usize,
@@ -106,7 +115,8 @@ impl Weights {
         device: &Device,
     ) -> Self {
         let layout = layout(config, labels, vocabulary.len());
-        let mut weights = Self { tensors: BTreeMap::new(), tables: BTreeMap::new(), layout: layout.clone() };
+        let mut weights =
+            Self { tensors: BTreeMap::new(), tables: BTreeMap::new(), layout: layout.clone() };
         for stored in &layout {
             if stored.is_table() {
                 let table = table(&stored.name, vocabulary, config.embedding_dim, pretrained, seed);
@@ -130,28 +140,43 @@ impl Weights {
     }
 
     /// Reads the parameters of `config` from the bytes of a `model.safetensors`.
-    pub fn read(bytes: &[u8], config: &Config, labels: usize, words: usize, device: &Device) -> Result<Self> {
-        let file =
-            SafeTensors::deserialize(bytes).map_err(|error| Error::invalid("model.safetensors", error))?;
+    pub fn read(
+        bytes: &[u8],
+        config: &Config,
+        labels: usize,
+        words: usize,
+        device: &Device,
+    ) -> Result<Self> {
+        let invalid = |error| Error::invalid("model.safetensors", error);
+        tapir::read_header(bytes).map_err(invalid)?;
+        let file = SafeTensors::deserialize(bytes).map_err(invalid)?;
         let layout = layout(config, labels, words);
-        let mut weights = Self { tensors: BTreeMap::new(), tables: BTreeMap::new(), layout: layout.clone() };
+        let mut weights =
+            Self { tensors: BTreeMap::new(), tables: BTreeMap::new(), layout: layout.clone() };
         for stored in &layout {
             let invalid = |reason: String| Error::invalid("model.safetensors", reason);
             let view = file.tensor(&stored.name).map_err(|error| invalid(error.to_string()))?;
             if view.shape() != stored.shape {
-                let reason = format!("`{}` is {:?}, expected {:?}", stored.name, view.shape(), stored.shape);
+                let reason =
+                    format!("`{}` is {:?}, expected {:?}", stored.name, view.shape(), stored.shape);
                 return Err(invalid(reason));
             }
-            let values: Vec<f32> = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let values: Vec<f32> =
+                view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
             if stored.is_table() {
-                let table = Table { width: config.embedding_dim, values };
+                let table = TrainedRows { width: config.embedding_dim, values };
                 weights.tables.insert(stored.name.clone(), table);
                 continue;
             }
             for piece in &stored.pieces {
                 let mut out = Vec::with_capacity(piece.inputs.len() * piece.outputs.len());
                 for input in piece.inputs.clone() {
-                    out.extend(piece.outputs.clone().map(|output| values[output * stored.columns() + input]));
+                    out.extend(
+                        piece
+                            .outputs
+                            .clone()
+                            .map(|output| values[output * stored.columns() + input]),
+                    );
                 }
                 let shape = [piece.inputs.len(), piece.outputs.len()];
                 weights.tensors.insert(piece.name.clone(), tensor(out, shape, device));
@@ -189,13 +214,20 @@ impl Weights {
         let leaf = |tensor: &Tensor<2>| {
             if tracked { tensor.clone().autodiff().require_grad() } else { tensor.clone() }
         };
-        Leaves { tensors: self.tensors.iter().map(|(name, tensor)| (name.clone(), leaf(tensor))).collect() }
+        Leaves {
+            tensors: self
+                .tensors
+                .iter()
+                .map(|(name, tensor)| (name.clone(), leaf(tensor)))
+                .collect(),
+        }
     }
 
     /// How many numbers are trained.
     pub fn count(&self) -> usize {
         let tables: usize = self.tables.values().map(|table| table.values.len()).sum();
-        self.tensors.values().map(|tensor| tensor.dims().iter().product::<usize>()).sum::<usize>() + tables
+        self.tensors.values().map(|tensor| tensor.dims().iter().product::<usize>()).sum::<usize>()
+            + tables
     }
 }
 
@@ -233,32 +265,37 @@ pub(crate) fn into_values(tensor: Tensor<2>) -> Vec<f32> {
     tensor.into_data().try_into_vec().unwrap_or_default()
 }
 
-/// Rows of trained word vectors: pretrained where there is a vector, small random numbers elsewhere, zeros for padding.
+/// Rows of trained word vectors: pretrained where there is a vector, small random numbers
+/// elsewhere, zeros for padding.
 fn table(
     name: &str,
     vocabulary: &Vocabulary,
     width: usize,
     pretrained: Option<(&WordVectors, f32)>,
     seed: u64,
-) -> Table {
+) -> TrainedRows {
     let mut random = generator(seed, name);
     let mut values = vec![0.0; vocabulary.len() * width];
-    for (id, (word, row)) in vocabulary.words().zip(values.chunks_exact_mut(width)).enumerate().skip(1) {
+    for (id, (word, row)) in
+        vocabulary.words().zip(values.chunks_exact_mut(width)).enumerate().skip(1)
+    {
         let vector = pretrained.filter(|_| id > Vocabulary::NULL as usize);
-        match vector.and_then(|(vectors, gain)| Some((vectors.vector(word)?, gain / vectors.scale()))) {
+        match vector
+            .and_then(|(vectors, gain)| Some((vectors.vector(word)?, gain / vectors.scale())))
+        {
             Some((vector, factor)) if vector.len() == width => {
                 row.iter_mut().zip(vector).for_each(|(row, value)| *row = value * factor);
             }
             _ => row.iter_mut().for_each(|value| *value = (2.0 * random.unit() - 1.0) as f32 * 0.2),
         }
     }
-    Table { width, values }
+    TrainedRows { width, values }
 }
 
 /// A generator for a name: FNV-1a of it, beside the seed.
 fn generator(seed: u64, name: &str) -> Random {
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     Random::at(seed, &[hash])
 }

@@ -1,4 +1,5 @@
-//! The components in burn against the engine, on the same weights: random ones of every shape, and the authors' own.
+//! The components in burn against the engine, on the same weights: random ones of every shape, and
+//! the authors' own.
 
 #![allow(clippy::unwrap_used)] // in the helpers of tests, too
 
@@ -38,12 +39,14 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Both passes and the policy, over every sentence, with the engine never revising (as in training).
+/// Both passes and the policy, over every sentence, with the engine never revising (as in
+/// training).
 fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
     let model = Model::from_parts(parts.clone()).unwrap();
     let labels = parts.labels.len();
     let read = |mut session: Session, ids: &[u32]| {
-        let policy: Vec<Option<f32>> = ids.iter().map(|id| session.push_id(*id).unwrap().policy).collect();
+        let policy: Vec<Option<f32>> =
+            ids.iter().map(|id| session.push_id(*id).unwrap().policy).collect();
         (session, policy)
     };
     let time = batch(sentences, Objective::FirstPass);
@@ -96,12 +99,14 @@ fn every_component_agrees_with_the_engine_for_all_shapes_and_delays() {
                 vocabulary = vocabulary.with_vectors(vectors());
             }
             let labels = Labels::new(["O", "B-x", "I-x", "B-y"]).unwrap();
-            let words = ["play", "some", "jazz", "qqx", "westbam", "zzqy"].map(|word| vocabulary.id(word));
+            let words =
+                ["play", "some", "jazz", "qqx", "westbam", "zzqy"].map(|word| vocabulary.id(word));
             let null = std::iter::repeat_n(Vocabulary::NULL, delay);
             let sentence = |order: &[usize]| -> Vec<u32> {
                 order.iter().map(|i| words[*i]).chain(null.clone()).collect()
             };
-            let sentences = [sentence(&[0, 1, 2, 3, 4, 5, 0]), sentence(&[2]), sentence(&[5, 4, 4, 1])];
+            let sentences =
+                [sentence(&[0, 1, 2, 3, 4, 5, 0]), sentence(&[2]), sentence(&[5, 4, 4, 1])];
             let parts = Parts::random(config, labels, vocabulary, 3).unwrap();
             agree(&parts, &sentences, &format!("{kind}, delay {delay}, open {open}"));
         }
@@ -140,8 +145,10 @@ fn every_component_agrees_with_the_authors_recordings() {
             delay: case.delay,
             ..ImportOptions::default()
         };
-        let parts = tapir::import(Bytes::open(&path).unwrap(), "state dict", &options, None, None).unwrap();
-        let sentences: Vec<Vec<u32>> = case.sentences.into_iter().map(|sentence| sentence.tokens).collect();
+        let parts =
+            tapir::import(Bytes::open(&path).unwrap(), "state dict", &options, None, None).unwrap();
+        let sentences: Vec<Vec<u32>> =
+            case.sentences.into_iter().map(|sentence| sentence.tokens).collect();
         let bytes = std::fs::read(&path).unwrap();
         let recorded = SafeTensors::deserialize(&bytes).unwrap();
         let expected = |name: String| -> Vec<f32> {
@@ -154,7 +161,8 @@ fn every_component_agrees_with_the_authors_recordings() {
             let (first, _) =
                 logits(&parts, Objective::FirstPass, &batch(&one, Objective::FirstPass)).unwrap();
             close(&first, &expected(format!("expected.{i}.first_pass_logits")), &at);
-            let (second, _) = logits(&parts, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
+            let (second, _) =
+                logits(&parts, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
             close(&second, &expected(format!("expected.{i}.reviser_logits")), &at);
             assert_eq!(first.len(), ids.len() * case.labels);
         }

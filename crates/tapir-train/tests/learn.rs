@@ -1,4 +1,5 @@
-//! Learning, from end to end, on a part of the shipped SNIPS: what an untrained or broken model cannot do.
+//! Learning, from end to end, on a part of the shipped SNIPS: what an untrained or broken model
+//! cannot do.
 
 #![allow(clippy::unwrap_used)] // in the helpers of tests, too
 
@@ -16,7 +17,7 @@ min_count = 2
 hidden = 64
 feed_forward = 64
 heads = 4
-[generator.training]
+[training.generator]
 epochs = 6
 batch = 32
 learning_rate = 3e-3
@@ -27,7 +28,7 @@ layers = 1
 hidden = 64
 feed_forward = 128
 heads = 4
-[reviser_training]
+[training.reviser]
 epochs = 8
 batch = 16
 learning_rate = 2e-3
@@ -41,7 +42,7 @@ projection = 48
 layers = 1
 hidden = 32
 memory = 5
-[first_pass_training]
+[training.first_pass]
 epochs = 8
 batch = 16
 learning_rate = 4e-3
@@ -57,7 +58,9 @@ fn part_of_snips(folder: &Path) {
     {
         let chosen = |intent: &str| ["GetWeather", "RateBook"].contains(&intent.trim());
         std::fs::create_dir_all(folder.join(split)).unwrap();
-        for (file, text) in [("seq.in", files.words), ("seq.out", files.labels), ("label", files.intents)] {
+        for (file, text) in
+            [("seq.in", files.words), ("seq.out", files.labels), ("label", files.intents)]
+        {
             let lines = text.lines().zip(files.intents.lines());
             let lines = lines.filter(|(_, intent)| chosen(intent)).take(count);
             let text: String = lines.flat_map(|(line, _)| [line, "\n"]).collect();

@@ -1,7 +1,8 @@
-//! The engine against the machine's limits and against itself: ratios measured in one run, on one thread unless said.
+//! The engine against the machine's limits and against itself: ratios measured in one run, on one
+//! thread unless said.
 //!
-//! `cargo bench -p tapir --bench engine`; `-- --best` takes shortest times instead of medians, for a busy machine, and
-//! `-- reviser` measures only what has such a name.
+//! `cargo bench -p tapir --bench engine`; `-- --best` takes shortest times instead of medians, for
+//! a busy machine, and `-- reviser` measures only what has such a name.
 
 mod yardstick;
 
@@ -9,27 +10,19 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tapir::{
-    Config, ControllerConfig, FORMAT_VERSION, FinalPass, Labels, Mode, Model, Parts, Precision,
-    ProcessorConfig, ReviserConfig, ReviserKind, Scheme, Session, SessionOptions, Vocabulary,
+    Config, ControllerConfig, FinalPass, Labels, Mode, Model, Parts, Precision, ProcessorConfig,
+    ReviserConfig, ReviserKind, Session, SessionOptions, Vocabulary,
 };
 use yardstick::{fastest, race, read};
 
 /// Words of the random models.
 const WORDS: usize = 1000;
 
-/// The paper's SNIPS-Trf sizes: 73 labels, LSTM 512, controller 256, memory 5, reviser 4 × 512 / 2048, 8 heads.
+/// The paper's SNIPS-Trf sizes: 73 labels, LSTM 512, controller 256, memory 5, reviser 4 × 512 /
+/// 2048, 8 heads.
 fn snips() -> Parts {
     let config = Config {
-        version: FORMAT_VERSION,
         task: "random".into(),
-        scheme: Scheme::Iob,
-        tokenizer: tapir::Tokenizer::default(),
-        delay: 0,
-        threshold: 0.5,
-        max_length: 200,
-        embedding_dim: 300,
-        vector_gain: 1.0,
-        vectors: None,
         processor: Some(ProcessorConfig { layers: 1, hidden: 512, projection: None }),
         controller: Some(ControllerConfig { layers: 1, hidden: 256, memory: 5 }),
         reviser: Some(ReviserConfig {
@@ -40,7 +33,7 @@ fn snips() -> Parts {
             heads: 8,
             norm: None,
         }),
-        provenance: serde_json::Map::new(),
+        ..Config::default()
     };
     let labels = Labels::new((0..73).map(|i| format!("B-{i}"))).expect("labels");
     let vocabulary = Vocabulary::new((0..WORDS).map(|i| format!("w{i}"))).expect("words");
@@ -60,8 +53,16 @@ fn run(session: &mut Session, words: usize, mut before: impl FnMut(&mut Session,
     }
 }
 
-/// A pass of the model in f32 and int8 against plain reads of as many bytes as the f32 weights, as often.
-fn limits(name: &str, bytes: usize, words: usize, mut f32: Session, mut int8: Session, repetitions: usize) {
+/// A pass of the model in f32 and int8 against plain reads of as many bytes as the f32 weights, as
+/// often.
+fn limits(
+    name: &str,
+    bytes: usize,
+    words: usize,
+    mut f32: Session,
+    mut int8: Session,
+    repetitions: usize,
+) {
     if !wanted(name) {
         return;
     }
@@ -103,7 +104,8 @@ fn two_pass(name: &str, model: &Model) {
     }
     let options = SessionOptions::new().final_pass(FinalPass::Policy);
     let start = |mode| model.session_with(options.mode(mode)).expect("both passes");
-    let [mut tapir, mut first, mut reference] = [Mode::TwoPass, Mode::FirstPass, Mode::Restart].map(start);
+    let [mut tapir, mut first, mut reference] =
+        [Mode::TwoPass, Mode::FirstPass, Mode::Restart].map(start);
     let mut word = 0;
     let five = |session: &mut Session, before: &mut dyn FnMut(&mut Session)| {
         for number in 0..5 {
@@ -121,7 +123,9 @@ fn two_pass(name: &str, model: &Model) {
             &mut || {
                 // 45 words, 9 revisions, spread over the positions in a sentence
                 five(&mut tapir, &mut |session| {
-                    session.set_threshold(if word % 5 == 4 { 0.0 } else { 1.0 }).expect("a threshold");
+                    session
+                        .set_threshold(if word % 5 == 4 { 0.0 } else { 1.0 })
+                        .expect("a threshold");
                     word += 1;
                 });
             },
@@ -129,7 +133,10 @@ fn two_pass(name: &str, model: &Model) {
         ],
     );
     println!("{name}: sentences of 9 words, a revision at every fifth word");
-    println!("  TAPIR speed / restart-incremental {:>6.2}   (the paper's claim: 4.5)", reference / tapir);
+    println!(
+        "  TAPIR speed / restart-incremental {:>6.2}   (the paper's claim: 4.5)",
+        reference / tapir
+    );
     println!("  first pass / restart-incremental  {:>6.2}", reference / first);
     println!("  TAPIR, sentences a second         {:>6.0}", 5.0 / tapir);
 }
@@ -184,7 +191,8 @@ fn many(name: &str, model: &Model, sessions: usize) {
 
 /// Whether the name is among the arguments, at least in part, or they name nothing.
 fn wanted(name: &str) -> bool {
-    let mut filters = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).peekable();
+    let mut filters =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).peekable();
     filters.peek().is_none() || filters.any(|filter| name.contains(&filter))
 }
 
@@ -199,7 +207,14 @@ fn main() {
     lstm.config.reviser = None;
     let lstm8 = lstm.quantize(Precision::Int8).expect("a smaller one").load().expect("a model");
     let lstm = lstm.load().expect("a model");
-    limits("LSTM step, 300 -> 512", lstm.weight_bytes().0, 12, lstm.session(), lstm8.session(), 101);
+    limits(
+        "LSTM step, 300 -> 512",
+        lstm.weight_bytes().0,
+        12,
+        lstm.session(),
+        lstm8.session(),
+        101,
+    );
 
     let options = SessionOptions::new().mode(Mode::Restart);
     let restart = |model: &Model| model.session_with(options).expect("a reviser");

@@ -4,7 +4,8 @@
 
 use tapir::{Action, Model};
 
-/// What a recogniser has understood after each stretch of sound. It takes its first guess at the city back.
+/// What a recogniser has understood after each stretch of sound. It takes its first guess at the
+/// city back.
 const HYPOTHESES: [&str; 6] = [
     "what",
     "what is the weather",
@@ -20,7 +21,8 @@ fn main() -> tapir::Result<()> {
     let mut labels = Vec::new();
     for hypothesis in HYPOTHESES {
         let words: Vec<&str> = hypothesis.split(' ').collect();
-        // Words that the hypothesis shares with the last one are kept; the others are taken back, exactly.
+        // Words that the hypothesis shares with the last one are kept; the others are taken back,
+        // exactly.
         let update = session.update(&words)?;
         update.apply(&mut labels);
         let action = if update.action == Some(Action::Revise) { "REVISE" } else { "WRITE" };

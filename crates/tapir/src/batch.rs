@@ -105,7 +105,9 @@ pub(crate) fn run(sessions: &mut [&mut Session], work: Work) {
 
 /// Writes the memory of a session anew, after words were taken back that had revised its logits.
 pub(crate) fn remember(session: &mut Session) {
-    with_scratch(|scratch| remember_with(&mut [session], |session| session.history().entries(), scratch));
+    with_scratch(|scratch| {
+        remember_with(&mut [session], |session| session.history().entries(), scratch);
+    });
 }
 
 /// The words at the head of each session's queue: processor, controller, policy, memory.
@@ -148,7 +150,11 @@ fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
                     let recall = |stream: usize| {
                         let history = sessions[stream].history();
                         let (memory, cells) = history.recall();
-                        Recall { h: first.processor.top(history.state(history.len())), memory, cells }
+                        Recall {
+                            h: first.processor.top(history.state(history.len())),
+                            memory,
+                            cells,
+                        }
                     };
                     let size = revision.controller.state_size();
                     let states = &mut streams.after;
@@ -206,8 +212,14 @@ fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
 
 /// Writes the last entries of each session's memory, as many as `count` says, from the states and
 /// logits of their steps.
-fn remember_with(sessions: &mut [&mut Session], count: impl Fn(&Session) -> usize, scratch: &mut Scratch) {
-    let Some(first) = sessions.first().filter(|session| session.mode() == Mode::TwoPass) else { return };
+fn remember_with(
+    sessions: &mut [&mut Session],
+    count: impl Fn(&Session) -> usize,
+    scratch: &mut Scratch,
+) {
+    let Some(first) = sessions.first().filter(|session| session.mode() == Mode::TwoPass) else {
+        return;
+    };
     let model = first.model().clone();
     let Some((first, revision)) =
         model.first_pass().and_then(|first| Some((first, first.revision.as_ref()?)))
@@ -229,7 +241,13 @@ fn remember_with(sessions: &mut [&mut Session], count: impl Fn(&Session) -> usiz
     if rows > 0 {
         let size = revision.controller.memory_size();
         streams.after.resize(rows * size, 0.0);
-        revision.memory.write(&revision.controller, &streams.logits, rows, &mut streams.after, scratch);
+        revision.memory.write(
+            &revision.controller,
+            &streams.logits,
+            rows,
+            &mut streams.after,
+            scratch,
+        );
         let mut at = 0;
         for session in sessions {
             faults::point();

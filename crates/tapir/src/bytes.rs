@@ -3,16 +3,17 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Read-only bytes, cheap to clone and to keep: a model's tables stay where they are and are read in place.
+/// Read-only bytes, cheap to clone and to keep: a model's tables stay where they are and are read
+/// in place.
 ///
 /// ```
 /// let bytes = tapir::Bytes::from(vec![1, 2, 3]);
 /// assert_eq!(bytes[1..], [2, 3]);
 /// ```
 #[derive(Clone)]
-pub struct Bytes(Arc<Place>);
+pub struct Bytes(Arc<Storage>);
 
-enum Place {
+enum Storage {
     Owned(Vec<u8>),
     Static(&'static [u8]),
 }
@@ -28,13 +29,13 @@ impl Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(Place::Owned(bytes)))
+        Self(Arc::new(Storage::Owned(bytes)))
     }
 }
 
 impl From<&'static [u8]> for Bytes {
     fn from(bytes: &'static [u8]) -> Self {
-        Self(Arc::new(Place::Static(bytes)))
+        Self(Arc::new(Storage::Static(bytes)))
     }
 }
 
@@ -43,8 +44,8 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         match &*self.0 {
-            Place::Owned(bytes) => bytes,
-            Place::Static(bytes) => bytes,
+            Storage::Owned(bytes) => bytes,
+            Storage::Static(bytes) => bytes,
         }
     }
 }

@@ -1,13 +1,15 @@
-//! What a model is made of: the one definition that the engine, the files on disk and the trainer share.
+//! What a model is made of: the one definition that the engine, the files on disk and the trainer
+//! share.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, Tokenizer};
+use crate::{Decoding, Error, Result, Tokenizer};
 
 /// The version of the model format that this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// No size in a configuration may exceed this: far above any model of this kind, far below what overflows.
+/// No size in a configuration may exceed this: far above any model of this kind, far below what
+/// overflows.
 const LARGEST_SIZE: usize = 1 << 16;
 
 /// `config.json`: architecture, task, delay, threshold, and how the model came to be.
@@ -33,6 +35,9 @@ pub struct Config {
     /// How labels make spans.
     #[serde(default)]
     pub scheme: Scheme,
+    /// How labels are chosen from logits.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub decoding: Decoding,
     /// How the task's corpus splits text into words.
     #[serde(default)]
     pub tokenizer: Tokenizer,
@@ -75,7 +80,8 @@ pub struct ProcessorConfig {
     pub layers: usize,
     /// Size of h.
     pub hidden: usize,
-    /// Size of the learned projection of a word vector, if there is one; its output is the x of processor and controller.
+    /// Size of the learned projection of a word vector, if there is one; its output is the x of
+    /// processor and controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<usize>,
 }
@@ -142,15 +148,68 @@ pub enum Scheme {
     Plain,
 }
 
+/// A task without a name, word vectors of 300 numbers, and neither pass: add at least one.
+///
+/// ```
+/// use tapir::{Config, ProcessorConfig};
+/// let config = Config { processor: Some(ProcessorConfig::default()), ..Config::default() };
+/// assert!(config.validate("a first pass").is_ok());
+/// ```
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            version: FORMAT_VERSION,
+            task: String::new(),
+            scheme: Scheme::default(),
+            decoding: Decoding::default(),
+            tokenizer: Tokenizer::default(),
+            delay: 0,
+            threshold: half(),
+            max_length: max_length(),
+            embedding_dim: 300,
+            vector_gain: one(),
+            vectors: None,
+            processor: None,
+            controller: None,
+            reviser: None,
+            provenance: serde_json::Map::new(),
+        }
+    }
+}
+
+/// The paper's for SNIPS.
+impl Default for ProcessorConfig {
+    fn default() -> Self {
+        Self { layers: 1, hidden: 512, projection: None }
+    }
+}
+
+/// The paper's for SNIPS.
+impl Default for ControllerConfig {
+    fn default() -> Self {
+        Self { layers: 1, hidden: 256, memory: 5 }
+    }
+}
+
+/// The paper's Transformer for SNIPS.
+impl Default for ReviserConfig {
+    fn default() -> Self {
+        let kind = ReviserKind::Transformer;
+        Self { kind, layers: 4, hidden: 512, feed_forward: 2048, heads: 8, norm: None }
+    }
+}
+
 impl Config {
     /// Reads and validates; `file` names the source in errors.
     pub fn from_json(json: &str, file: &str) -> Result<Self> {
-        // The version is looked at first, so that a newer format is named as such and not as an unknown field.
+        // The version is looked at first, so that a newer format is named as such and not as an
+        // unknown field.
         #[derive(Deserialize)]
         struct Version {
             version: Option<u32>,
         }
-        let version: Version = serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
+        let version: Version =
+            serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
         match version.version {
             Some(FORMAT_VERSION) => {}
             Some(other) => {
@@ -166,7 +225,8 @@ impl Config {
                 ));
             }
         }
-        let config: Self = serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
+        let config: Self =
+            serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
         config.validate(file)?;
         Ok(config)
     }
@@ -185,13 +245,19 @@ impl Config {
             if (1..=LARGEST_SIZE).contains(&value) {
                 Ok(())
             } else {
-                Err(Error::invalid(file, format!("`{name}` is {value}, expected 1 to {LARGEST_SIZE}")))
+                Err(Error::invalid(
+                    file,
+                    format!("`{name}` is {value}, expected 1 to {LARGEST_SIZE}"),
+                ))
             }
         };
         size("embedding_dim", self.embedding_dim)?;
         size("max_length", self.max_length)?;
         if !(0.0..=1.0).contains(&self.threshold) {
-            return Err(Error::invalid(file, format!("`threshold` is {}, expected 0 to 1", self.threshold)));
+            return Err(Error::invalid(
+                file,
+                format!("`threshold` is {}, expected 0 to 1", self.threshold),
+            ));
         }
         if !self.vector_gain.is_finite() {
             return Err(Error::invalid(
@@ -218,8 +284,10 @@ impl Config {
             size("reviser.feed_forward", r.feed_forward)?;
             size("reviser.heads", r.heads)?;
             if r.hidden % r.heads != 0 {
-                let reason =
-                    format!("`reviser.heads` ({}) must divide `reviser.hidden` ({})", r.heads, r.hidden);
+                let reason = format!(
+                    "`reviser.heads` ({}) must divide `reviser.hidden` ({})",
+                    r.heads, r.hidden
+                );
                 return Err(Error::invalid(file, reason));
             }
         }
@@ -240,7 +308,8 @@ impl Config {
         Ok(())
     }
 
-    /// Every tensor of `model.safetensors` with its shape, for `labels` labels and `words` trained word rows.
+    /// Every tensor of `model.safetensors` with its shape, for `labels` labels and `words` trained
+    /// word rows.
     ///
     /// Matrices are `[outputs, inputs]`; `docs/model-format.md` says what each one is. The sizes
     /// must be [valid](Self::validate).
@@ -287,7 +356,9 @@ impl Config {
             }
             affine("reviser.output".into(), labels, d);
             for name in (0..r.layers)
-                .flat_map(|l| [format!("reviser.layers.{l}.norm1"), format!("reviser.layers.{l}.norm2")])
+                .flat_map(|l| {
+                    [format!("reviser.layers.{l}.norm1"), format!("reviser.layers.{l}.norm2")]
+                })
                 .chain(["reviser.norm".to_owned()])
             {
                 tables.push((format!("{name}.weight"), vec![d]));
@@ -307,6 +378,10 @@ impl ReviserConfig {
             ReviserKind::LinearTransformer => NormKind::Standard,
         })
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn half() -> f32 {

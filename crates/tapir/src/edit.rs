@@ -31,8 +31,9 @@ pub struct Edit {
 
 /// The difference that one call made to the output.
 ///
-/// Replaying updates in order gives [`Session::labels`](crate::Session::labels) exactly: shorten the list to `length`
-/// (a shorter one grows by the edits), then set every edited position. [`Update::apply`] does that.
+/// Replaying updates in order gives [`Session::labels`](crate::Session::labels) exactly: shorten
+/// the list to `length` (a shorter one grows by the edits), then set every edited position.
+/// [`Update::apply`] does that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Update {
     /// Words read so far (steps taken, the NULL tokens of a delayed model's end included).

@@ -29,7 +29,9 @@ pub enum Error {
     #[error("an empty word cannot be labelled; leave it out")]
     EmptyWord,
     /// A word was longer than any tokeniser gives.
-    #[error("a word of {bytes} bytes is longer than the limit of {limit}; split the text into words first")]
+    #[error(
+        "a word of {bytes} bytes is longer than the limit of {limit}; split the text into words first"
+    )]
     LongWord {
         /// Its length.
         bytes: usize,

@@ -2,15 +2,16 @@
 //! overwrote.
 //!
 //! Taking words back is cutting the tapes. Only a revision changes rows that are already there, and
-//! of them only the logits (the labels are their best); it first notes what it overwrites. The
+//! of them only logits and labels; it first notes what it overwrites. The
 //! memory φ is a function of the states and of the logits that a step has *now*: whoever changes
 //! logits has it written again ([`batch`](crate::batch)), to the same bits.
 
 use std::collections::VecDeque;
 
+use crate::decode::{Decoder, Search};
 use crate::tape::{Reach, Rows, Tape};
 use crate::word::{Identity, Word};
-use crate::{Action, Labels, Model};
+use crate::{Action, Model};
 
 /// The steps of a session. Those older than its window and undo are forgotten, now and then.
 pub(crate) struct History {
@@ -37,12 +38,13 @@ pub(crate) struct History {
     logits: Tape<f32>,
     /// What was chosen at each step.
     steps: Tape<Step>,
-    /// The best label of each word, by id: step i + 1 labels word i - delay.
+    /// The label of each word, by id: step i + 1 labels word i - delay.
     labels: Tape<u16>,
     /// What revisions overwrote, newest last.
     revisions: VecDeque<Overwritten>,
     /// Buffers of forgotten revisions, used again.
-    spare: Vec<Vec<f32>>,
+    spare: Vec<Overwritten>,
+    search: Search,
     /// Words cannot be taken back beyond this step.
     floor: usize,
     /// The words that the tapes have forgotten, as one identity.
@@ -80,11 +82,20 @@ impl Step {
     }
 }
 
-/// Logits of the steps from `start` on, as they were before the revision at `step`.
+/// Logits of the steps from `start` on, and the labels that they gave, as they were before the
+/// revision at `step`.
+#[derive(Default)]
 struct Overwritten {
     step: usize,
     start: usize,
     logits: Vec<f32>,
+    labels: Vec<u16>,
+}
+
+impl Overwritten {
+    fn bytes(&self) -> usize {
+        self.logits.capacity() * size_of::<f32>() + self.labels.capacity() * size_of::<u16>()
+    }
 }
 
 /// Where a history stood, to [go back to](History::roll_back).
@@ -123,6 +134,7 @@ impl History {
             labels: Tape::delayed(Reach::Window, 1, config.delay),
             revisions: VecDeque::new(),
             spare: Vec::new(),
+            search: Search::default(),
             floor: 0,
             forgotten: Identity::EMPTY,
         }
@@ -247,7 +259,7 @@ impl History {
     }
 
     /// Takes the reviser's logits for [`reviser_input`](Self::reviser_input).
-    pub(crate) fn revise(&mut self, logits: &[f32], labels: &Labels) {
+    pub(crate) fn revise(&mut self, logits: &[f32], decoder: &Decoder) {
         let (t, width) = (self.len(), self.logits.width());
         let start = self.window_start();
         // The first d outputs of a delayed reviser belong to no word of its input; where the window
@@ -255,45 +267,59 @@ impl History {
         let skip = if start == 0 { 0 } else { self.delay };
         let start = start + skip;
 
-        let mut old = self.spare.pop().unwrap_or_default();
+        let Overwritten { logits: mut old, labels: mut old_labels, .. } =
+            self.spare.pop().unwrap_or_default();
         old.clear();
         old.extend_from_slice(self.logits.rows(start..t));
-        self.revisions.push_back(Overwritten { step: t, start, logits: old });
+        old_labels.clear();
+        old_labels.extend_from_slice(self.labels.rows(self.word(start)..self.labels.len()));
+        self.revisions.push_back(Overwritten { step: t, start, logits: old, labels: old_labels });
 
-        self.logits.rows_mut(start..t).copy_from_slice(&logits[skip * width..(skip + t - start) * width]);
-        self.relabel(start, labels);
-    }
-
-    /// Gives the last word that has logits its label.
-    pub(crate) fn label_last(&mut self, labels: &Labels) {
-        self.relabel(self.len() - 1, labels);
-    }
-
-    /// Gives the words of the steps from `start` on the best label of their logits.
-    fn relabel(&mut self, start: usize, labels: &Labels) {
-        for step in start.max(self.delay)..self.len() {
-            let label = labels.best(self.logits.row(step));
-            let word = step - self.delay;
-            if word < self.labels.len() {
-                self.labels.row_mut(word)[0] = label;
-            } else {
-                self.labels.push(&[label]);
+        self.logits
+            .rows_mut(start..t)
+            .copy_from_slice(&logits[skip * width..(skip + t - start) * width]);
+        let (word, first) = (self.word(start), start.max(self.delay));
+        if first < t {
+            while self.labels.len() < t - self.delay {
+                self.labels.push(&[0]);
             }
+            let (before, end) = (self.label_before(word), self.labels.len());
+            let labels = self.labels.rows_mut(word..end);
+            decoder.sequence(before, self.logits.rows(first..t), &mut self.search, labels);
         }
+    }
+
+    /// Gives the last word that has logits its label. No other label changes.
+    pub(crate) fn label_last(&mut self, decoder: &Decoder) {
+        if let Some(word) = (self.len() - 1).checked_sub(self.delay) {
+            let logits = self.logits.row(self.len() - 1);
+            let label = decoder.next(self.label_before(word), logits);
+            self.labels.push(&[label]);
+        }
+    }
+
+    /// The first word that a step from `start` on labels.
+    fn word(&self, start: usize) -> usize {
+        start.saturating_sub(self.delay)
+    }
+
+    /// The label before that of a word; none at the start, or where it is forgotten: nothing that
+    /// is still labelled lies next to what is forgotten.
+    fn label_before(&self, word: usize) -> Option<u16> {
+        (word > self.labels.base()).then(|| self.labels.row(word - 1)[0])
     }
 
     /// Cuts the last `words` steps off and restores what revisions among them overwrote. If that
     /// changed the logits of a step that stays, the last [`entries`](Self::entries) of memory are
     /// to be written again.
     #[must_use]
-    pub(crate) fn take_back(&mut self, words: usize, labels: &Labels) -> bool {
+    pub(crate) fn take_back(&mut self, words: usize) -> bool {
         let t = self.len() - words;
         let mut changed = t;
         while let Some(revision) = self.revisions.pop_back_if(|revision| revision.step > t) {
             changed = changed.min(self.restore(revision, t));
         }
         self.cut(t);
-        self.relabel(changed, labels);
         changed < t
     }
 
@@ -309,41 +335,41 @@ impl History {
     ///
     /// Of an interrupted revision, entries of memory may stay that only the revision explains.
     /// Nothing but the revision comes next, and it writes them.
-    pub(crate) fn roll_back(&mut self, mark: Mark, labels: &Labels) -> Option<Word> {
+    pub(crate) fn roll_back(&mut self, mark: Mark) -> Option<Word> {
         let begun = (mark.steps < self.len()).then(|| Word {
             identity: self.identities.row(mark.steps)[0],
             row: self.rows.row(mark.steps)[0],
         });
-        let mut changed = mark.steps;
         while self.revisions.len() > mark.revisions
             && let Some(revision) = self.revisions.pop_back()
         {
-            changed = changed.min(self.restore(revision, mark.steps));
+            self.restore(revision, mark.steps);
         }
         self.cut(mark.steps);
-        self.relabel(changed, labels);
         // Where there is no first pass, a word has no label before its revision.
         self.labels.truncate(mark.labels);
         self.floor = mark.floor;
         begun
     }
 
-    /// Gives the steps before `end` the logits that they had before a revision; says where it
-    /// begins.
+    /// Gives the steps before `end` the logits and labels that they had before a revision; says
+    /// where it begins.
     fn restore(&mut self, revision: Overwritten, end: usize) -> usize {
-        let Overwritten { start, logits, .. } = revision;
-        let width = self.logits.width();
+        let Overwritten { start, logits, labels, .. } = &revision;
+        let (start, width) = (*start, self.logits.width());
         let end = end.min(start + logits.len() / width);
         if start < end {
             self.logits.rows_mut(start..end).copy_from_slice(&logits[..(end - start) * width]);
         }
-        self.recycle(logits);
+        let word = self.word(start);
+        self.labels.rows_mut(word..word + labels.len()).copy_from_slice(labels);
+        self.recycle(revision);
         start
     }
 
-    fn recycle(&mut self, buffer: Vec<f32>) {
+    fn recycle(&mut self, revision: Overwritten) {
         if self.spare.len() < 2 {
-            self.spare.push(buffer);
+            self.spare.push(revision);
         }
     }
 
@@ -356,7 +382,9 @@ impl History {
     /// Forgets the words and labels that neither a revision nor undo can reach any more, once their
     /// labels were told.
     pub(crate) fn forget(&mut self) {
-        let old = self.rows.excess(self.window.saturating_add(self.undo)).unwrap_or(0);
+        // One more than a revision after undo reads: its first label may continue the one before.
+        let keep = self.window.saturating_add(self.undo).saturating_add(1);
+        let old = self.rows.excess(keep).unwrap_or(0);
         self.forgotten = digest(self.forgotten, self.identities.all()[..old].iter().copied());
         for tape in tapes!(self, mut) {
             if tape.reach() == Reach::Window {
@@ -366,8 +394,8 @@ impl History {
         self.forget_states();
     }
 
-    /// Forgets the states and overwritten logits that undo cannot reach any more. They are large, and
-    /// of no use to whoever is told of the labels, so that this is done at every step of a long
+    /// Forgets the states and overwritten logits that undo cannot reach any more. They are large,
+    /// and of no use to whoever is told of the labels, so that this is done at every step of a long
     /// hypothesis.
     pub(crate) fn forget_states(&mut self) {
         let memory = self.undo.saturating_add(self.entries + 1);
@@ -376,8 +404,10 @@ impl History {
                 tape.trim(memory);
             }
         }
-        while let Some(revision) = self.revisions.pop_front_if(|revision| revision.step <= self.floor) {
-            self.recycle(revision.logits);
+        while let Some(revision) =
+            self.revisions.pop_front_if(|revision| revision.step <= self.floor)
+        {
+            self.recycle(revision);
         }
     }
 
@@ -387,7 +417,7 @@ impl History {
             tape.clear();
         }
         while let Some(revision) = self.revisions.pop_back() {
-            self.recycle(revision.logits);
+            self.recycle(revision);
         }
         self.floor = 0;
         self.forgotten = Identity::EMPTY;
@@ -396,8 +426,8 @@ impl History {
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let tapes = tapes!(self).iter().map(|tape| tape.bytes()).sum::<usize>();
-        let old = self.revisions.iter().map(|revision| &revision.logits).chain(&self.spare);
-        tapes + old.map(|logits| logits.capacity() * size_of::<f32>()).sum::<usize>()
+        let old = self.revisions.iter().chain(&self.spare).map(Overwritten::bytes).sum::<usize>();
+        tapes + old + self.search.bytes()
     }
 }
 

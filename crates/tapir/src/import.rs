@@ -1,7 +1,8 @@
 //! Reads the state dict of the authors' implementation, saved as safetensors.
 //!
-//! Their names and layouts become ours: products that act on the same input are joined, the two biases of an LSTM are
-//! summed, and the controller's gates (f, o, i, ĉ) are put in the order of the LSTM's (i, f, g, o).
+//! Their names and layouts become ours: products that act on the same input are joined, the two
+//! biases of an LSTM are summed, and the controller's gates (f, o, i, ĉ) are put in the order of
+//! the LSTM's (i, f, g, o).
 
 use crate::tensors::Tensors;
 use crate::vocabulary::LARGEST;
@@ -60,24 +61,24 @@ pub fn import(
     let lstm_layers = source.count("encoder.rnn.weight_ih_l", "");
     let controller_layers = source.count("ctrl_list.", ".W.weight");
     let [d, _] = source.shape("reviser.encoder.proj.weight")?;
-    let linear = source.tensors.names().any(|name| name.contains("reviser.encoder.encoder.layers."));
+    let linear =
+        source.tensors.names().any(|name| name.contains("reviser.encoder.encoder.layers."));
     let names = if linear { &LINEAR } else { &TRANSFORMER };
     let reviser_layers = source.count(names.layer, &format!(".{}.weight", names.inner));
     let [feed_forward, _] = source.shape(&format!("{}0.{}.weight", names.layer, names.inner))?;
 
     let config = Config {
-        version: crate::FORMAT_VERSION,
         task: options.task.clone(),
         scheme: options.scheme,
-        tokenizer: crate::Tokenizer::default(),
         delay: options.delay,
         threshold: options.threshold,
-        max_length: 200,
         embedding_dim,
-        vector_gain: 1.0,
-        vectors: None,
         processor: Some(ProcessorConfig { layers: lstm_layers, hidden, projection: None }),
-        controller: Some(ControllerConfig { layers: controller_layers, hidden: c, memory: options.memory }),
+        controller: Some(ControllerConfig {
+            layers: controller_layers,
+            hidden: c,
+            memory: options.memory,
+        }),
         reviser: Some(ReviserConfig {
             kind: if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer },
             layers: reviser_layers,
@@ -86,18 +87,21 @@ pub fn import(
             heads: options.heads,
             norm: None,
         }),
-        provenance: serde_json::Map::new(),
+        ..Config::default()
     };
     config.validate(file)?;
     let labels = match labels {
         Some(labels) => labels,
         None => Labels::new(
-            std::iter::once("<pad>".to_owned()).chain((1..label_count).map(|i| format!("label-{i}"))),
+            std::iter::once("<pad>".to_owned())
+                .chain((1..label_count).map(|i| format!("label-{i}"))),
         )?,
     };
     if labels.len() != label_count {
-        let reason =
-            format!("the model has {label_count} labels, but {} were given (`<pad>` included)", labels.len());
+        let reason = format!(
+            "the model has {label_count} labels, but {} were given (`<pad>` included)",
+            labels.len()
+        );
         return Err(Error::invalid(file, reason));
     }
     let vocabulary = match vocabulary {
@@ -110,7 +114,8 @@ pub fn import(
         None => Vocabulary::new((3..words).map(|i| format!("word-{i}")))?,
     };
     if vocabulary.len() != words {
-        let reason = format!("the model has {words} word rows, but {} words were given", vocabulary.len());
+        let reason =
+            format!("the model has {words} word rows, but {} words were given", vocabulary.len());
         return Err(Error::invalid(file, reason));
     }
 
@@ -118,7 +123,8 @@ pub fn import(
     source.copy(&mut out, "processor.embedding", "embedding.weight")?;
     for l in 0..lstm_layers {
         let name = |part: &str| format!("encoder.rnn.{part}_l{l}");
-        let (input, state) = (source.matrix(&name("weight_ih"))?, source.matrix(&name("weight_hh"))?);
+        let (input, state) =
+            (source.matrix(&name("weight_ih"))?, source.matrix(&name("weight_hh"))?);
         let (b1, b2) = (source.vector(&name("bias_ih"))?, source.vector(&name("bias_hh"))?);
         let gates = Affine { weight: input.beside(&state, file)?, bias: sum(&b1, &b2) };
         gates.write(&mut out, &format!("processor.layers.{l}.gates"))?;
@@ -129,7 +135,8 @@ pub fn import(
     for l in 0..controller_layers {
         let name = |part: &str| format!("ctrl_list.{l}.{part}");
         let to = |part: &str| format!("controller.layers.{l}.{part}");
-        let (query, summary) = (source.affine(&name("linear_query"))?, source.affine(&name("linear_summ"))?);
+        let (query, summary) =
+            (source.affine(&name("linear_query"))?, source.affine(&name("linear_summ"))?);
         let query = Affine {
             weight: query.weight.beside(&summary.weight, file)?,
             bias: sum(&query.bias, &summary.bias),
@@ -179,7 +186,11 @@ struct Names {
 
 const TRANSFORMER: Names = Names {
     layer: "reviser.encoder.enc_list.",
-    qkv: ["multi_head_attn.linear_query", "multi_head_attn.linear_key", "multi_head_attn.linear_value"],
+    qkv: [
+        "multi_head_attn.linear_query",
+        "multi_head_attn.linear_key",
+        "multi_head_attn.linear_value",
+    ],
     merge: "multi_head_attn.linear_merge",
     inner: "ffnn.linear_1",
     outer: "ffnn.linear_2",
@@ -220,7 +231,8 @@ impl Source<'_> {
 
     /// How many numbers i, from 0 on, stand in names `{before}{i}{after}`.
     fn count(&self, before: &str, after: &str) -> usize {
-        let has = |i: usize| self.tensors.shape(&format!("{}{before}{i}{after}", self.prefix)).is_ok();
+        let has =
+            |i: usize| self.tensors.shape(&format!("{}{before}{i}{after}", self.prefix)).is_ok();
         (0..self.tensors.names().count()).take_while(|i| has(*i)).count()
     }
 
@@ -265,10 +277,12 @@ impl Matrix {
     /// [a | b], which acts on [x ; y].
     fn beside(&self, other: &Self, file: &str) -> Result<Self> {
         if self.outputs != other.outputs {
-            let reason = format!("matrices of {} and {} rows act on one layer", self.outputs, other.outputs);
+            let reason =
+                format!("matrices of {} and {} rows act on one layer", self.outputs, other.outputs);
             return Err(Error::invalid(file, reason));
         }
-        let rows = self.values.chunks(self.inputs.max(1)).zip(other.values.chunks(other.inputs.max(1)));
+        let rows =
+            self.values.chunks(self.inputs.max(1)).zip(other.values.chunks(other.inputs.max(1)));
         let values = rows.flat_map(|(a, b)| a.iter().chain(b).copied()).collect();
         Ok(Self { outputs: self.outputs, inputs: self.inputs + other.inputs, values })
     }
@@ -284,13 +298,18 @@ impl Affine {
     fn permuted(&self, order: [usize; 4], file: &str) -> Result<Self> {
         let n = self.bias.len() / 4;
         if self.bias.len() != 4 * n || self.weight.outputs != 4 * n {
-            let reason =
-                format!("a controller's gates have {} rows, expected four equal blocks", self.weight.outputs);
+            let reason = format!(
+                "a controller's gates have {} rows, expected four equal blocks",
+                self.weight.outputs
+            );
             return Err(Error::invalid(file, reason));
         }
         let block = n * self.weight.inputs;
-        let values =
-            order.iter().flat_map(|i| &self.weight.values[i * block..(i + 1) * block]).copied().collect();
+        let values = order
+            .iter()
+            .flat_map(|i| &self.weight.values[i * block..(i + 1) * block])
+            .copied()
+            .collect();
         let bias = order.iter().flat_map(|i| &self.bias[i * n..(i + 1) * n]).copied().collect();
         Ok(Self { weight: Matrix { values, ..self.weight }, bias })
     }
@@ -310,7 +329,11 @@ impl Affine {
     }
 
     fn write(&self, out: &mut TensorWriter, name: &str) -> Result<()> {
-        out.f32(&format!("{name}.weight"), &[self.weight.outputs, self.weight.inputs], &self.weight.values)?;
+        out.f32(
+            &format!("{name}.weight"),
+            &[self.weight.outputs, self.weight.inputs],
+            &self.weight.values,
+        )?;
         out.f32(&format!("{name}.bias"), &[self.bias.len()], &self.bias)
     }
 }

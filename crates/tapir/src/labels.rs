@@ -19,11 +19,16 @@ mod text {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        text: &Arc<str>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(text)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<str>, D::Error> {
         Ok(String::deserialize(deserializer)?.into())
     }
 }
@@ -62,8 +67,8 @@ impl std::fmt::Display for Label {
 
 /// The labels of a model by id, as in `labels.txt`.
 ///
-/// A first line `<pad>` stands for the padding label that the authors' models reserve: it has a logit but is never given
-/// to a word.
+/// A first line `<pad>` stands for the padding label that the authors' models reserve: it has a
+/// logit but is never given to a word.
 ///
 /// ```
 /// let labels = tapir::Labels::new(["O", "B-artist", "I-artist"])?;
@@ -85,7 +90,10 @@ impl Labels {
 
     /// Reads `labels.txt`: a label a line.
     pub fn from_text(text: &str, file: &str) -> Result<Self> {
-        Self::build(text.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)), file)
+        Self::build(
+            text.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)),
+            file,
+        )
     }
 
     fn build<L: AsRef<str>>(names: impl Iterator<Item = L>, file: &str) -> Result<Self> {
@@ -101,7 +109,8 @@ impl Labels {
             }
             if name.is_empty() || name.contains(['\n', '\r']) {
                 let name = shorten(name);
-                let reason = format!("line {line}: {name:?} cannot be a label: a label is a non-empty line");
+                let reason =
+                    format!("line {line}: {name:?} cannot be a label: a label is a non-empty line");
                 return Err(Error::invalid(file, reason));
             }
             let label = Label::from(name);
@@ -147,20 +156,8 @@ impl Labels {
     }
 
     /// The first id that a word can have: 1 where id 0 is padding.
-    fn first(&self) -> usize {
+    pub(crate) fn first(&self) -> usize {
         usize::from(self.names.first().is_some_and(|name| *name == PAD))
-    }
-
-    /// The best label of a row of logits; of equals, the first.
-    pub(crate) fn best(&self, logits: &[f32]) -> u16 {
-        let first = self.first();
-        let mut best = first;
-        for id in first + 1..logits.len() {
-            if logits[id] > logits[best] {
-                best = id;
-            }
-        }
-        best as u16
     }
 
     /// Softmax of a row of logits; padding has none.
@@ -191,10 +188,11 @@ pub struct Span {
     pub end: usize,
 }
 
-/// The spans of a label sequence, imperfect ones included, decoded exactly as seqeval's default mode does.
+/// The spans of a label sequence, imperfect ones included, decoded exactly as seqeval's default
+/// mode does.
 ///
-/// An `I-x` after `O` or after another type starts a span; `E-` and `S-` are understood too. With [`Scheme::Plain`] every
-/// word is a span of its own.
+/// An `I-x` after `O` or after another type starts a span; `E-` and `S-` are understood too. With
+/// [`Scheme::Plain`] every word is a span of its own.
 ///
 /// ```
 /// use tapir::{Scheme, spans};
@@ -203,7 +201,11 @@ pub struct Span {
 /// ```
 pub fn spans<L: AsRef<str>>(labels: &[L], scheme: Scheme) -> Vec<Span> {
     if scheme == Scheme::Plain {
-        let word = |(start, label): (usize, &L)| Span { label: label.as_ref().into(), start, end: start + 1 };
+        let word = |(start, label): (usize, &L)| Span {
+            label: label.as_ref().into(),
+            start,
+            end: start + 1,
+        };
         return labels.iter().enumerate().map(word).collect();
     }
     let mut found = Vec::new();
@@ -221,13 +223,14 @@ pub fn spans<L: AsRef<str>>(labels: &[L], scheme: Scheme) -> Vec<Span> {
     found
 }
 
-/// `B-x` into `B` and `x`; a label without a type has the type `_`.
+/// `B-x` into `B` and `x`; a tag without a type has the type `_`, and what is no tag is a type, of
+/// which neighbours are one span.
 fn split(label: &str) -> (char, &str) {
-    let mut rest = label.chars();
-    let tag = rest.next().unwrap_or('O');
-    let rest = rest.as_str();
-    let kind = rest.split_once('-').map_or(rest, |(_, kind)| kind);
-    (tag, if kind.is_empty() { "_" } else { kind })
+    let (tag, kind) = label.split_once('-').unwrap_or((label, "_"));
+    match tag {
+        "B" | "I" | "E" | "S" | "O" => (tag.chars().next().unwrap_or('O'), kind),
+        _ => ('I', label),
+    }
 }
 
 /// Does a span end between two labels?
@@ -269,7 +272,8 @@ mod tests {
             recall: f64,
         }
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parity/seqeval_f1.json");
-        let cases: Vec<Case> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let cases: Vec<Case> =
+            serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         assert!(cases.len() > 10);
         for case in cases {
             let (mut right, mut gold, mut predicted) = (0, 0, 0);
@@ -286,17 +290,30 @@ mod tests {
     }
 
     #[test]
+    fn no_letter_of_a_label_is_lost() {
+        let found = spans(&["item", "item", "O", "quantity", "B"], Scheme::Iob);
+        let found: Vec<_> = found.iter().map(|s| (&*s.label, s.start, s.end)).collect();
+        assert_eq!(found, [("item", 0, 2), ("quantity", 3, 4), ("_", 4, 5)]);
+    }
+
+    #[test]
     fn padding_is_never_a_word_s_label() {
         let labels = Labels::new(["<pad>", "O", "B-x"]).unwrap();
-        assert_eq!(labels.best(&[9.0, 1.0, 2.0]), 2);
         assert_eq!(labels.distribution(&[9.0, 1.0, 1.0]), [0.0, 0.5, 0.5]);
         assert!((labels.probability(&[9.0, 1.0, 1.0], 2) - 0.5).abs() < 1e-6);
     }
 
     #[test]
     fn faults_are_named() {
-        assert!(Labels::from_text("O\n\nB-x\n", "labels.txt").unwrap_err().to_string().contains("line 2"));
-        assert!(Labels::from_text("O\nO\n", "labels.txt").unwrap_err().to_string().contains("twice"));
+        assert!(
+            Labels::from_text("O\n\nB-x\n", "labels.txt")
+                .unwrap_err()
+                .to_string()
+                .contains("line 2")
+        );
+        assert!(
+            Labels::from_text("O\nO\n", "labels.txt").unwrap_err().to_string().contains("twice")
+        );
         assert!(Labels::from_text("", "labels.txt").is_err());
         assert!(Labels::from_text("<pad>\n", "labels.txt").is_err());
     }

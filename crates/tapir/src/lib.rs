@@ -1,8 +1,25 @@
 //! Label words while they arrive, and revise only when a learned policy says so.
 //!
-//! This crate runs two-pass models of the TAPIR paper (Kahardipraja, Madureira, Schlangen: *TAPIR: Learning Adaptive Revision
-//! for Incremental Natural Language Understanding with a Two-Pass Model*, Findings of ACL 2023): a [`Model`] is loaded once,
-//! and each stream of words is a [`Session`] of it.
+//! # The ideas
+//!
+//! A speech recogniser or a person typing gives words one by one. An application wants a label for
+//! each word at once (a slot, an entity, a part of speech), and labels that are right in the end.
+//! The two conflict: in *add step to me to the playlist* the first *to* is part of a song's name,
+//! and nobody can know that before *me*.
+//!
+//! This crate runs the two-pass models of the TAPIR paper (Kahardipraja, Madureira and Schlangen,
+//! *TAPIR: Learning Adaptive Revision for Incremental Natural Language Understanding with a
+//! Two-Pass Model*, Findings of ACL 2023):
+//!
+//! - The **first pass**, an LSTM, labels the new word from what came before it. It costs the same
+//!   at every word, and never changes its mind.
+//! - The **reviser**, a Transformer, reads all words so far and labels all of them anew.
+//! - A **policy** decides after each word: WRITE keeps the labels as they are, REVISE runs the
+//!   reviser. Its value lies between 0 and 1, and a threshold turns it into a decision: at 0 every
+//!   word is revised, at 1 none.
+//!
+//! A [`Model`] is loaded once and shared. Each stream of words is a [`Session`] of it, started with
+//! [`SessionOptions`]:
 //!
 //! ```
 //! # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
@@ -16,12 +33,23 @@
 //! # Ok::<(), tapir::Error>(())
 //! ```
 //!
-//! Each room of the crate is named as the paper names its idea: `model/processor.rs`, `model/memory.rs`,
+//! - An [`Update`] lists the [`Edit`]s of a step: replaying them gives the labels.
+//! - **Undo is exact.** After [`Session::revoke`] the session is, to the bit, as if the words had
+//!   never been read.
+//! - A label is **committed** when neither a revision nor an undo can reach it any more. A session
+//!   of any length runs in bounded memory, because what lies behind window and undo is forgotten.
+//! - A model with a **delay** of d labels a word when d more have been read.
+//! - [`batch`] computes many sessions at once; company changes no bit of an answer.
+//! - [`protocol`] is the same as JSON messages, [`Tokenizer`] makes words of text, [`spans`] makes
+//!   entities of labels, [`import()`] reads the authors' checkpoints.
+//!
+//! Files are named as the paper names its ideas: `model/processor.rs`, `model/memory.rs`,
 //! `model/controller.rs`, `model/policy.rs`, `model/reviser/`. `batch.rs` is Algorithm 1.
 
 pub mod batch;
 mod bytes;
 mod config;
+mod decode;
 #[doc(hidden)]
 pub mod doctest;
 mod edit;
@@ -50,8 +78,10 @@ mod word;
 
 pub use bytes::Bytes;
 pub use config::{
-    Config, ControllerConfig, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig, ReviserKind, Scheme,
+    Config, ControllerConfig, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig,
+    ReviserKind, Scheme,
 };
+pub use decode::Decoding;
 pub use edit::{Action, Edit, Update};
 pub use error::{Error, Result};
 pub use import::{ImportOptions, import};
@@ -65,7 +95,7 @@ pub use store::amend;
 #[doc(hidden)]
 pub use tensors::read_header;
 pub use tensors::{Precision, TensorWriter};
-pub use tokenizer::Tokenizer;
+pub use tokenizer::{Token, Tokenizer};
 pub use vectors::WordVectors;
 pub use vocabulary::Vocabulary;
 

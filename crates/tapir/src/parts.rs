@@ -1,9 +1,11 @@
-//! The parts of a model as its files hold them: what is opened, saved, imported, quantised and trained.
+//! The parts of a model as its files hold them: what is opened, saved, imported, quantised and
+//! trained.
 
 use crate::tensors::Tensors;
 use crate::{Bytes, Config, Labels, Model, Precision, Result, TensorWriter, Vocabulary};
 
-/// A model before it is loaded: the content of `config.json`, `labels.txt`, `vocab.txt` and `model.safetensors`.
+/// A model before it is loaded: the content of `config.json`, `labels.txt`, `vocab.txt` and
+/// `model.safetensors`.
 #[derive(Clone)]
 pub struct Parts {
     /// `config.json`
@@ -30,8 +32,14 @@ impl Parts {
         Ok(Self { weights: writer.to_bytes()?.into(), ..self.clone() })
     }
 
-    /// A model of the given sizes with random weights, the same for the same seed: for benchmarks and tests.
-    pub fn random(config: Config, labels: Labels, vocabulary: Vocabulary, seed: u64) -> Result<Self> {
+    /// A model of the given sizes with random weights, the same for the same seed: for benchmarks
+    /// and tests.
+    pub fn random(
+        config: Config,
+        labels: Labels,
+        vocabulary: Vocabulary,
+        seed: u64,
+    ) -> Result<Self> {
         config.validate("config.json")?;
         let mut state = seed;
         // splitmix64, mapped to -1..1
@@ -46,8 +54,9 @@ impl Parts {
         for (name, shape) in config.tensors(labels.len(), vocabulary.len()) {
             let norm = name.contains("norm") && name.ends_with(".weight");
             let scale = if shape.len() == 2 { 3.0 / (shape[1] as f32).sqrt() } else { 0.3 };
-            let values: Vec<f32> =
-                (0..shape.iter().product()).map(|_| next() * scale + if norm { 1.0 } else { 0.0 }).collect();
+            let values: Vec<f32> = (0..shape.iter().product())
+                .map(|_| next() * scale + if norm { 1.0 } else { 0.0 })
+                .collect();
             writer.f32(&name, &shape, &values)?;
         }
         Ok(Self { config, labels, vocabulary, weights: writer.to_bytes()?.into() })

@@ -1,10 +1,15 @@
-//! Messages of a stream: what a recogniser sends, what it is answered. JSON in, JSON out; see `docs/protocol.md`.
+//! Messages of a stream: what a recogniser sends, what it is answered. JSON in, JSON out; see
+//! `docs/protocol.md`.
+//!
+//! A client's words are what it calls words: `tomorrow.`, `What's`, `PLAY`. A model has words of
+//! its own, which its [`Tokenizer`] makes of them. A [`ClientSession`] stands between the two: it
+//! is given the client's words, and takes back as many of them as it is asked to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Label, Model, Result, Session, SessionOptions, Span, Update};
+use crate::{Error, Label, Model, Result, Session, SessionOptions, Span, Tokenizer, Update};
 
 /// What a client asks: exactly one of the operations, and the session it is for.
 ///
@@ -44,10 +49,10 @@ pub struct Request {
 /// The one thing that a message asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Reads a word.
-    Push(String),
+    /// Reads a word of the client's.
+    Push(Words),
     /// Takes a whole new hypothesis.
-    Update(Vec<String>),
+    Update(Words),
     /// Takes back so many words.
     Revoke(usize),
     /// Ends the utterance.
@@ -60,36 +65,119 @@ pub enum Operation {
     Threshold(f32),
 }
 
-impl Operation {
+/// Words of a client, as a model reads them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// The model's words.
+    made: Vec<String>,
+    /// How many of them each of the client's words became.
+    sizes: Vec<usize>,
+    /// Are they others than the client's?
+    changed: bool,
+}
+
+impl Words {
+    /// What a tokenizer makes of each of a client's words: one word, several, or none at all.
+    ///
+    /// ```
+    /// use tapir::{Tokenizer, protocol::Words};
+    /// let words = Words::new(["What's", "on", ",", "tomorrow?"], Tokenizer::Spoken);
+    /// assert_eq!(words.words(), ["what", "s", "on", "tomorrow"]);
+    /// ```
+    pub fn new<W: AsRef<str>>(given: impl IntoIterator<Item = W>, tokenizer: Tokenizer) -> Self {
+        let mut all = Self::default();
+        for given in given {
+            let given = given.as_ref();
+            let before = all.made.len();
+            all.made.extend(tokenizer.words(given));
+            all.changed |= all.made[before..] != [given];
+            all.sizes.push(all.made.len() - before);
+        }
+        all
+    }
+
+    /// Words that are taken as they are.
+    pub fn as_they_are(words: Vec<String>) -> Self {
+        Self { sizes: vec![1; words.len()], made: words, changed: false }
+    }
+
+    /// The model's words.
+    pub fn words(&self) -> &[String] {
+        &self.made
+    }
+}
+
+/// A session as a client sees it: in its own words.
+pub struct ClientSession {
+    /// What computes. Words are given to it through [`begin`](Self::begin) alone.
+    pub session: Session,
+    /// How many of the model's words each of the client's last words became.
+    sizes: VecDeque<usize>,
+}
+
+/// The client's words of which the sizes are known: more than any session takes back.
+const MOST_SIZES: usize = 1 << 16;
+
+impl ClientSession {
+    /// Of a session that has read nothing.
+    pub fn new(session: Session) -> Self {
+        Self { session, sizes: VecDeque::new() }
+    }
+
     /// Gives the session what it is asked for, without computing it: see
     /// [`batch`](crate::batch). An error changes nothing.
-    pub fn begin(&self, session: &mut Session) -> Result<()> {
-        match self {
-            Self::Push(word) => session.begin_push(word),
-            Self::Update(words) => session.begin_update(words),
-            Self::Revoke(words) => session.begin_revoke(*words),
-            Self::Finish => session.begin_finish(),
-            Self::Reset | Self::Close => {
-                session.reset();
-                Ok(())
+    pub fn begin(&mut self, operation: &Operation) -> Result<()> {
+        match operation {
+            Operation::Push(words) => {
+                self.session.begin_read(words.words())?;
+                self.sizes.extend(&words.sizes);
             }
-            Self::Threshold(threshold) => session.set_threshold(*threshold),
+            Operation::Update(words) => {
+                self.session.begin_update(words.words())?;
+                self.sizes.clear();
+                self.sizes.extend(&words.sizes);
+            }
+            Operation::Revoke(words) => {
+                let known = self.sizes.len();
+                if *words > known {
+                    let available = self.session.undoable().min(known);
+                    return Err(Error::Undo { asked: *words, available });
+                }
+                let left = known - words;
+                self.session.begin_revoke(self.sizes.range(left..).sum())?;
+                self.sizes.truncate(left);
+            }
+            Operation::Finish => self.session.begin_finish()?,
+            Operation::Reset | Operation::Close => {
+                self.session.reset();
+                self.sizes.clear();
+            }
+            Operation::Threshold(threshold) => self.session.set_threshold(*threshold)?,
         }
+        let excess = self.sizes.len().saturating_sub(MOST_SIZES);
+        self.sizes.drain(..excess);
+        Ok(())
     }
 
     /// What is answered when everything is computed; before that it is [`Error::Busy`], and changes
     /// nothing.
-    pub fn respond(&self, session: &mut Session) -> Result<Response> {
+    pub fn respond(&mut self, operation: &Operation) -> Result<Response> {
+        let Self { session, .. } = self;
         let mut response = Response::default();
-        if !matches!(self, Self::Reset | Self::Close | Self::Threshold(_)) {
-            if *self == Self::Finish {
+        match operation {
+            Operation::Reset | Operation::Close | Operation::Threshold(_) => return Ok(response),
+            Operation::Push(words) | Operation::Update(words) if words.changed => {
+                response.words = Some(words.words().to_vec());
+            }
+            Operation::Finish => {
                 // Asked for before the update, after which the session may forget old rows.
                 response.first = Some(session.first());
                 response.labels = Some(session.labels());
                 response.spans = Some(session.spans());
             }
-            response.update = Some(session.take_update()?);
+            _ => {}
         }
+        response.update = Some(session.take_update()?);
         Ok(response)
     }
 }
@@ -98,17 +186,20 @@ impl Request {
     /// Reads a message.
     ///
     /// ```
-    /// use tapir::protocol::{Operation, Request};
+    /// use tapir::{Tokenizer, protocol::{Operation, Request}};
     /// let request = Request::parse(r#"{"revoke": 2}"#)?;
-    /// assert_eq!(request.operation()?, Operation::Revoke(2));
+    /// assert_eq!(request.operation(Tokenizer::Spoken)?, Operation::Revoke(2));
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
         // Of an array serde takes the elements as the fields, in their order.
         let array = text.trim_start().starts_with('[');
-        let parsed = serde_json::from_str(text).and_then(|request| {
-            if array { Err(serde::de::Error::custom("an array, not an object")) } else { Ok(request) }
-        });
+        let other = |what: &str| Err(serde::de::Error::custom(what));
+        let parsed = match text.trim() {
+            "" => other("an empty line"),
+            _ if array => other("an array, not an object"),
+            _ => serde_json::from_str(text),
+        };
         parsed.map_err(|error| {
             Error::invalid(
                 "not a message",
@@ -120,12 +211,18 @@ impl Request {
         })
     }
 
-    /// What is asked for: exactly one thing.
-    pub fn operation(self) -> Result<Operation> {
+    /// What is asked for: exactly one thing. Words are made by a tokenizer: the model's, or
+    /// [`Tokenizer::Whitespace`] for words that are to be read as they are.
+    pub fn operation(self, tokenizer: Tokenizer) -> Result<Operation> {
         let Self { session: _, push, update, revoke, finish, reset, close, threshold } = self;
+        if push.as_ref().is_some_and(String::is_empty)
+            || update.iter().flatten().any(String::is_empty)
+        {
+            return Err(Error::EmptyWord);
+        }
         let mut given = [
-            push.map(Operation::Push),
-            update.map(Operation::Update),
+            push.map(|word| Operation::Push(Words::new([word], tokenizer))),
+            update.map(|words| Operation::Update(Words::new(words, tokenizer))),
             revoke.map(Operation::Revoke),
             finish.then_some(Operation::Finish),
             reset.then_some(Operation::Reset),
@@ -158,14 +255,19 @@ pub struct Response {
     /// The session that was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// This is the first pass's answer; the revision that the policy asked for follows as an answer of its own.
+    /// This is the first pass's answer; the revision that the policy asked for follows as an answer
+    /// of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub provisional: bool,
+    /// The words that were read, where they are others than those that were sent: positions count
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<Vec<String>>,
     /// What changed.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,
-    /// After `finish`: the word, from 0, at which `labels` begin. It is 0 unless the session was so long
-    /// that it has forgotten its first words; whoever replays the edits has their labels.
+    /// After `finish`: the word, from 0, at which `labels` begin. It is 0 unless the session was so
+    /// long that it has forgotten its first words; whoever replays the edits has their labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<usize>,
     /// After `finish`: the labels of all words from `first` on.
@@ -190,7 +292,8 @@ impl Response {
 pub struct Streams {
     model: Model,
     options: SessionOptions,
-    sessions: HashMap<Option<String>, Session>,
+    tokenizer: Tokenizer,
+    sessions: HashMap<Option<String>, ClientSession>,
     limit: usize,
 }
 
@@ -209,7 +312,15 @@ impl Streams {
     /// ```
     pub fn new(limit: usize, model: &Model, options: SessionOptions) -> Result<Self> {
         options.check(model)?;
-        Ok(Self { model: model.clone(), options, sessions: HashMap::new(), limit })
+        let tokenizer = model.config().tokenizer;
+        Ok(Self { model: model.clone(), options, tokenizer, sessions: HashMap::new(), limit })
+    }
+
+    /// Takes words as they are, apart by spaces, instead of giving them to the model's tokenizer.
+    #[must_use]
+    pub fn pretokenized(mut self) -> Self {
+        self.tokenizer = Tokenizer::Whitespace;
+        self
     }
 
     /// Answers a line of JSON; whatever is wrong with it is said in the answer.
@@ -232,7 +343,7 @@ impl Streams {
 
     fn run(&mut self, request: Request, response: &mut Response) -> Result<()> {
         let name = request.session.clone();
-        let operation = request.operation()?;
+        let operation = request.operation(self.tokenizer)?;
         if operation == Operation::Close {
             self.sessions.remove(&name);
             return Ok(());
@@ -241,11 +352,11 @@ impl Streams {
             let reason = format!("there are {} already; close one first", self.limit);
             return Err(Error::invalid("a new session", reason));
         }
-        let start = || Session::new(self.model.clone(), self.options);
-        let session = self.sessions.entry(name).or_insert_with(start);
-        operation.begin(session)?;
-        session.compute();
-        *response = Response { session: response.session.take(), ..operation.respond(session)? };
+        let start = || ClientSession::new(Session::new(self.model.clone(), self.options));
+        let stream = self.sessions.entry(name).or_insert_with(start);
+        stream.begin(&operation)?;
+        stream.session.compute();
+        *response = Response { session: response.session.take(), ..stream.respond(&operation)? };
         Ok(())
     }
 }
@@ -273,6 +384,32 @@ mod tests {
         assert_eq!(text, "{}");
         let request = Request { push: Some("a".into()), ..Request::default() };
         assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"push":"a"}"#);
+    }
+
+    #[test]
+    fn words_are_those_of_the_models_tokenizer_and_taken_back_as_they_were_given() {
+        let mut parts = crate::doctest::parts();
+        parts.config.tokenizer = Tokenizer::Spoken;
+        let model = parts.load().unwrap();
+        let mut streams = Streams::new(2, &model, SessionOptions::new()).unwrap();
+        let answer = streams.answer(r#"{"push": "PLAY"}"#);
+        assert_eq!(answer.words.unwrap(), ["play"]);
+        assert_eq!(streams.answer(r#"{"push": "jazz"}"#).words, None);
+        let answer = streams.answer(r#"{"push": "What's on"}"#);
+        assert_eq!(answer.words.unwrap(), ["what", "s", "on"]);
+        assert_eq!(answer.update.unwrap().step, 5);
+        // Nothing to read, and yet a word of the client's.
+        let answer = streams.answer(r#"{"push": "..."}"#);
+        assert_eq!((answer.words.unwrap().len(), answer.update.unwrap().step), (0, 5));
+        assert_eq!(streams.answer(r#"{"revoke": 1}"#).update.unwrap().step, 5);
+        assert_eq!(streams.answer(r#"{"revoke": 1}"#).update.unwrap().step, 2);
+        assert!(streams.answer(r#"{"revoke": 3}"#).error.is_some());
+        let answer = streams.answer(r#"{"update": ["Play,", "JAZZ", "now!"]}"#);
+        assert_eq!(answer.words.unwrap(), ["play", "jazz", "now"]);
+        assert_eq!(streams.answer(r#"{"revoke": 2}"#).update.unwrap().step, 1);
+
+        let mut streams = Streams::new(2, &model, SessionOptions::new()).unwrap().pretokenized();
+        assert_eq!(streams.answer(r#"{"push": "PLAY!"}"#).words, None);
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::history::{History, Mark, Step};
 use crate::session_options::check_threshold;
 use crate::word::Word;
 use crate::{
-    Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update, Vocabulary,
+    Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update,
+    Vocabulary,
 };
 
 /// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost
@@ -58,8 +59,8 @@ pub struct Session {
     mark: (Mark, Progress),
     /// The labels that the user knows of: those of the last update taken.
     told: Vec<u16>,
-    /// Words of a hypothesis, while it is compared.
-    hypothesis: Vec<Word>,
+    /// Words that are given, while they are looked up.
+    given: Vec<Word>,
 }
 
 /// How far a session is with what it was given.
@@ -92,13 +93,17 @@ impl Session {
             mode: options.mode.unwrap_or_else(|| model.default_mode()),
             threshold: options.threshold.unwrap_or(config.threshold),
             final_pass: options.final_pass,
-            history: History::new(&model, options.window.unwrap_or(config.max_length), options.undo),
+            history: History::new(
+                &model,
+                options.window.unwrap_or(config.max_length),
+                options.undo,
+            ),
             kept: options.keep_revisions.then(HashMap::new),
             unread: VecDeque::new(),
             progress: Progress::default(),
             mark: Default::default(),
             told: Vec::new(),
-            hypothesis: Vec::new(),
+            given: Vec::new(),
             model,
         }
     }
@@ -146,10 +151,19 @@ impl Session {
     ///
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_push(&mut self, word: &str) -> Result<()> {
-        let word = self.word(word)?;
-        self.begin()?;
-        self.unread.push_back(word);
-        Ok(())
+        self.begin_read([word])
+    }
+
+    /// Gives the session words that follow those it has, none or many, without reading them. A word
+    /// that it cannot take is an error, and then it takes none of them.
+    ///
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
+    pub fn begin_read<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
+        self.with_words(words, |session, words| {
+            session.begin()?;
+            session.unread.extend(words);
+            Ok(())
+        })
     }
 
     /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay,
@@ -173,15 +187,27 @@ impl Session {
     /// reading it: [`batch::read`] does that.
     ///
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
-    pub fn begin_update<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
-        let mut hypothesis = std::mem::take(&mut self.hypothesis);
-        hypothesis.clear();
+    pub fn begin_update<W: AsRef<str>>(
+        &mut self,
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<()> {
+        self.with_words(words, Self::begin_hypothesis)
+    }
+
+    /// Looks words up and gives them to `take`; none if there is one that it cannot take.
+    fn with_words<W: AsRef<str>>(
+        &mut self,
+        words: impl IntoIterator<Item = W>,
+        take: impl FnOnce(&mut Self, &[Word]) -> Result<()>,
+    ) -> Result<()> {
+        let mut given = std::mem::take(&mut self.given);
+        given.clear();
         let result = words.into_iter().try_for_each(|word| {
-            hypothesis.push(self.word(word.as_ref())?);
+            given.push(self.word(word.as_ref())?);
             Ok(())
         });
-        let result = result.and_then(|()| self.begin_hypothesis(&hypothesis));
-        self.hypothesis = hypothesis;
+        let result = result.and_then(|()| take(self, &given));
+        self.given = given;
         result
     }
 
@@ -340,8 +366,12 @@ impl Session {
         self.history.undoable()
     }
 
-    /// How many labels, from the start, will never be edited again.
+    /// How many labels, from the start, will never be edited again: none while the session is
+    /// shorter than its window and undo, all of them when it is finished.
     pub fn committed(&self) -> usize {
+        if self.progress.phase == Phase::Finished && self.work().is_none() {
+            return self.first() + self.label_ids().len();
+        }
         self.history.committed()
     }
 
@@ -398,7 +428,7 @@ impl Session {
 
     /// Bytes that the session holds, its model and the thread's working memory not included.
     pub fn bytes(&self) -> usize {
-        let words = self.hypothesis.capacity() + self.unread.capacity();
+        let words = self.given.capacity() + self.unread.capacity();
         let lists = self.told.capacity() * size_of::<u16>() + words * size_of::<Word>();
         let kept = self.kept.iter().flatten();
         let kept = kept.map(|(input, logits)| size_of_val(&input[..]) + size_of_val(&logits[..]));
@@ -465,11 +495,17 @@ impl Session {
     fn changes(&self) -> Update {
         let (first, labels) = (self.first(), self.label_ids());
         let name = |id: &u16| self.model.labels().get(*id).clone();
-        let changed = labels.iter().enumerate().filter(|(i, label)| self.told.get(*i) != Some(label));
+        let changed =
+            labels.iter().enumerate().filter(|(i, label)| self.told.get(*i) != Some(label));
         let mut edits = SmallVec::with_capacity(changed.clone().count());
         edits.extend(changed.map(|(i, label)| {
             let (position, old) = (first + i, self.told.get(i).map(name));
-            Edit { position, label: name(label), old, probability: self.probability(position, *label) }
+            Edit {
+                position,
+                label: name(label),
+                old,
+                probability: self.probability(position, *label),
+            }
         }));
         let Progress { revision_due, last, .. } = self.progress;
         Update {
@@ -483,7 +519,7 @@ impl Session {
     }
 
     fn take_back(&mut self, words: usize) {
-        if self.history.take_back(words, self.model.labels()) {
+        if self.history.take_back(words) {
             batch::remember(self);
         }
     }
@@ -517,7 +553,10 @@ impl Session {
 
     /// What the policy chooses for a value.
     pub(crate) fn decide(&self, policy: f32) -> Step {
-        Step { revised: Action::decide(policy, self.threshold) == Action::Revise, policy: Some(policy) }
+        Step {
+            revised: Action::decide(policy, self.threshold) == Action::Revise,
+            policy: Some(policy),
+        }
     }
 
     pub(crate) fn revision_due(&self) -> bool {
@@ -534,7 +573,7 @@ impl Session {
     /// After a batch that panicked: as before it. Computes nothing.
     pub(crate) fn roll_back(&mut self) {
         let (mark, progress) = self.mark;
-        if let Some(word) = self.history.roll_back(mark, self.model.labels()) {
+        if let Some(word) = self.history.roll_back(mark) {
             self.unread.push_front(word);
         }
         self.progress = progress;
@@ -550,7 +589,7 @@ impl Session {
     /// After the first pass of a step, whose logits are in the history.
     pub(crate) fn end_step(&mut self, step: Step) {
         if self.mode != Mode::Restart {
-            self.history.label_last(self.model.labels());
+            self.history.label_last(self.model.decoder());
         }
         self.history.push_step(step);
         self.progress.revision_due = step.revised;
@@ -571,7 +610,7 @@ impl Session {
         }
         let known = kept.as_ref().and_then(|kept| kept.get(history.reviser_input()));
         if let Some(logits) = fresh.or(known.map(Vec::as_slice)) {
-            history.revise(logits, model.labels());
+            history.revise(logits, model.decoder());
         }
     }
 

@@ -124,13 +124,15 @@ impl SessionOptions {
         self
     }
 
-    /// Can this model run so?
-    pub(crate) fn check(&self, model: &Model) -> Result<()> {
+    /// Can this model run so? [`Model::session_with`] asks the same.
+    pub fn check(&self, model: &Model) -> Result<()> {
         let first = model.first_pass();
         let mode = self.mode.unwrap_or_else(|| model.default_mode());
         let missing = match mode {
             Mode::FirstPass | Mode::TwoPass if first.is_none() => Some("processor"),
-            Mode::TwoPass if first.is_none_or(|first| first.revision.is_none()) => Some("controller"),
+            Mode::TwoPass if first.is_none_or(|first| first.revision.is_none()) => {
+                Some("controller")
+            }
             Mode::TwoPass | Mode::Restart if model.reviser().is_none() => Some("reviser"),
             _ => None,
         };

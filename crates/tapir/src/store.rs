@@ -51,10 +51,12 @@ impl Parts {
     /// Reads a model directory. What happens to its files afterwards does not change what was read,
     /// and a model that is [replaced](Self::replace) meanwhile is read as it was before or as it is
     /// afterwards.
+    ///
+    /// `dir` may also be the folder of a training run, which has its model inside.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         let dir = dir.as_ref();
         for _ in 0..TRIES {
-            let place = locate(dir)?;
+            let place = locate(&of_run(dir))?;
             let before = Identity::of(&place);
             let files = Files::open(&place);
             if Identity::of(&place) == before {
@@ -62,19 +64,25 @@ impl Parts {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        Err(Error::invalid(dir.display(), "is replaced again and again; try again when that has ended"))
+        Err(Error::invalid(
+            dir.display(),
+            "is replaced again and again; try again when that has ended",
+        ))
     }
 
-    /// Writes a model to a new directory: aside first, then moved into place whole. An existing directory is refused.
+    /// Writes a model to a new directory: aside first, then moved into place whole. An existing
+    /// directory is refused.
     pub fn save(&self, dir: impl AsRef<Path>) -> Result<()> {
         let dir = dir.as_ref();
-        let exists =
-            || Error::invalid(dir.display(), "exists already; remove it or choose another directory");
+        let exists = || {
+            Error::invalid(dir.display(), "exists already; remove it or choose another directory")
+        };
         if is_there(dir) || set_aside(dir).is_some() {
             return Err(exists());
         }
         self.put(dir, |new| {
-            fs::rename(new, dir).map_err(|error| if is_there(dir) { exists() } else { Error::io(dir, error) })
+            fs::rename(new, dir)
+                .map_err(|error| if is_there(dir) { exists() } else { Error::io(dir, error) })
         })
     }
 
@@ -83,7 +91,10 @@ impl Parts {
     pub fn replace(&self, dir: impl AsRef<Path>) -> Result<()> {
         let dir = dir.as_ref();
         if is_there(dir) && !dir.is_dir() {
-            return Err(Error::invalid(dir.display(), "is a file; expected the name of a directory"));
+            return Err(Error::invalid(
+                dir.display(),
+                "is a file; expected the name of a directory",
+            ));
         }
         self.put(dir, |new| exchange_or_rename(new, dir).map_err(|error| Error::io(dir, error)))
     }
@@ -125,9 +136,10 @@ impl Parts {
 /// # Ok::<(), tapir::Error>(())
 /// ```
 pub fn amend(dir: impl AsRef<Path>, change: impl FnOnce(&mut Config)) -> Result<()> {
+    let dir = &of_run(dir.as_ref());
     // Nobody replaces the model meanwhile, which would then have the configuration of the old one.
-    let _lock = Lock::alone(dir.as_ref());
-    let dir = locate(dir.as_ref())?;
+    let _lock = Lock::alone(dir);
+    let dir = locate(dir)?;
     let path = dir.join(CONFIG);
     let mut config = Plain::open(&path)?.config()?;
     change(&mut config);
@@ -197,8 +209,11 @@ impl Plain {
         // Asked before it is opened, for a pipe cannot even be opened before somebody writes to it.
         let kind = fs::metadata(path).map_err(error)?.file_type();
         if !kind.is_file() {
-            let reason =
-                if kind.is_dir() { "is a directory; expected a file" } else { "is not a plain file" };
+            let reason = if kind.is_dir() {
+                "is a directory; expected a file"
+            } else {
+                "is not a plain file"
+            };
             return Err(Error::invalid(path.display(), reason));
         }
         Ok(Self { path: path.to_owned(), file: File::open(path).map_err(error)? })
@@ -212,8 +227,9 @@ impl Plain {
     /// A text, and what errors call it.
     fn text(self) -> Result<(String, String)> {
         let path = self.path.clone();
-        let text = String::from_utf8(self.read(LARGEST_TEXT)?)
-            .map_err(|error| Error::invalid(path.display(), format!("not UTF-8: {}", error.utf8_error())))?;
+        let text = String::from_utf8(self.read(LARGEST_TEXT)?).map_err(|error| {
+            Error::invalid(path.display(), format!("not UTF-8: {}", error.utf8_error()))
+        })?;
         Ok((text, path.display().to_string()))
     }
 
@@ -233,11 +249,14 @@ impl Plain {
             return Err(invalid(format!("{length} bytes, expected at most {limit}")));
         }
         let mut bytes = Vec::new();
-        let room = usize::try_from(length).ok().and_then(|length| bytes.try_reserve_exact(length).ok());
+        let room =
+            usize::try_from(length).ok().and_then(|length| bytes.try_reserve_exact(length).ok());
         room.ok_or_else(|| invalid(format!("{length} bytes, more than there is memory for")))?;
         file.take(length.saturating_add(1)).read_to_end(&mut bytes).map_err(error)?;
         if bytes.len() as u64 != length {
-            return Err(invalid(format!("{length} bytes that changed while they were read; try again")));
+            return Err(invalid(format!(
+                "{length} bytes that changed while they were read; try again"
+            )));
         }
         Ok(bytes)
     }
@@ -261,8 +280,9 @@ impl Identity {
         use std::os::unix::fs::MetadataExt;
         let pin = File::open(dir).ok();
         let data = pin.as_ref().map_or_else(|| fs::metadata(dir), File::metadata);
-        let stamp =
-            data.ok().map(|data| [data.dev() as i64, data.ino() as i64, data.ctime(), data.ctime_nsec()]);
+        let stamp = data
+            .ok()
+            .map(|data| [data.dev() as i64, data.ino() as i64, data.ctime(), data.ctime_nsec()]);
         Self { stamp, _pin: pin }
     }
 
@@ -323,13 +343,24 @@ fn tidy(dir: &Path) {
     }
 }
 
+/// The model of a training run, where `dir` is one: that is what people name.
+fn of_run(dir: &Path) -> PathBuf {
+    let model = dir.join("model");
+    if !is_there(&dir.join(CONFIG)) && is_there(&model.join(CONFIG)) {
+        model
+    } else {
+        dir.to_owned()
+    }
+}
+
 /// Where the model is: in `dir` or, if somebody was killed between two renames, in the directory
 /// that was set aside.
 fn locate(dir: &Path) -> Result<PathBuf> {
     // The name is looked at again, for the new model may have come between the two looks.
     let found = [Some(dir.to_owned()), set_aside(dir), Some(dir.to_owned())];
     found.into_iter().flatten().find(|path| path.is_dir()).ok_or_else(|| {
-        let reason = if is_there(dir) { "is not a directory" } else { "there is no such directory" };
+        let reason =
+            if is_there(dir) { "is not a directory" } else { "there is no such directory" };
         let reason = format!("{reason}; expected a model: a directory with {CONFIG}");
         Error::invalid(dir.display(), reason)
     })
@@ -375,9 +406,10 @@ fn exchange(_: &Path, _: &Path) -> io::Result<()> {
 /// The same in three steps. Between the first two [`locate`] finds the old model; the third is for
 /// its name only, by which it would be found again if somebody removed the new one.
 fn rename_both(new: &Path, dir: &Path) -> io::Result<()> {
-    let old =
-        vacant(dir, "old", |old| if is_there(old) { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) })
-            .map_err(io::Error::other)?;
+    let old = vacant(dir, "old", |old| {
+        if is_there(old) { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) }
+    })
+    .map_err(io::Error::other)?;
     fs::rename(dir, &old)?;
     if let Err(error) = fs::rename(new, dir) {
         let _ = fs::rename(&old, dir); // puts back what was there
@@ -456,8 +488,9 @@ impl Vectors {
 
 /// What the names of directories beside `dir` begin with that are not models of their own.
 fn prefix(dir: &Path, what: &str) -> Result<String> {
-    let name =
-        dir.file_name().ok_or_else(|| Error::invalid(dir.display(), "is not the name of a directory"))?;
+    let name = dir
+        .file_name()
+        .ok_or_else(|| Error::invalid(dir.display(), "is not the name of a directory"))?;
     Ok(format!(".{}.{what}-", name.to_string_lossy()))
 }
 
@@ -481,12 +514,16 @@ fn vacant(dir: &Path, what: &str, take: impl Fn(&Path) -> io::Result<()>) -> Res
 
 /// Every path beside `dir` that [`vacant`] gave somebody.
 fn leftovers(dir: &Path, what: &str) -> Vec<PathBuf> {
-    let (Ok(prefix), Ok(entries)) = (prefix(dir, what), fs::read_dir(parent(dir))) else { return Vec::new() };
+    let (Ok(prefix), Ok(entries)) = (prefix(dir, what), fs::read_dir(parent(dir))) else {
+        return Vec::new();
+    };
     let ours = |name: &str| {
         let number = name.strip_prefix(&prefix);
-        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+        number
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
     };
-    let entries = entries.filter_map(Result::ok).filter(|entry| ours(&entry.file_name().to_string_lossy()));
+    let entries =
+        entries.filter_map(Result::ok).filter(|entry| ours(&entry.file_name().to_string_lossy()));
     entries.map(|entry| entry.path()).collect()
 }
 
@@ -546,7 +583,9 @@ mod tests {
     fn only_our_own_leftovers_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("model");
-        for name in [".model.new-77", ".model.new-77-1", ".model.new-mine", ".other.new-1", ".model.old-5"] {
+        for name in
+            [".model.new-77", ".model.new-77-1", ".model.new-mine", ".other.new-1", ".model.old-5"]
+        {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         let parts = crate::doctest::parts();

@@ -61,10 +61,6 @@ impl<T: Copy + Default> Tape<T> {
         self.rows(index..index + 1)
     }
 
-    pub(crate) fn row_mut(&mut self, index: usize) -> &mut [T] {
-        self.rows_mut(index..index + 1)
-    }
-
     pub(crate) fn rows(&self, range: Range<usize>) -> &[T] {
         &self.data[(range.start - self.base) * self.width..(range.end - self.base) * self.width]
     }

@@ -1,6 +1,6 @@
 //! `model.safetensors`: named arrays of f32, f16 or int8 with a scale a row.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 
 use half::f16;
@@ -55,8 +55,9 @@ struct Entry {
 impl Tensors {
     /// Reads the header and checks it against the length of the file.
     pub(crate) fn new(bytes: Bytes, file: &str) -> Result<Self> {
-        let (header, metadata) = read_header(&bytes)
-            .map_err(|error| Error::invalid(file, format!("not a whole safetensors file: {error}")))?;
+        let (header, metadata) = read_header(&bytes).map_err(|error| {
+            Error::invalid(file, format!("not a whole safetensors file: {error}"))
+        })?;
         let data = 8 + header;
         let entry = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
             let range = data + info.data_offsets.0..data + info.data_offsets.1;
@@ -74,6 +75,24 @@ impl Tensors {
         self.entries.keys().map(String::as_str)
     }
 
+    /// Refuses tensors that a model does not have: of a file with three layers, a configuration
+    /// with two would silently run two.
+    pub(crate) fn expect_no_others(&self, known: &[(String, Vec<usize>)]) -> Result<()> {
+        let known: HashSet<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+        let is_other = |name: &&str| !known.contains(name.strip_suffix(SCALE).unwrap_or(name));
+        // The first by name, so that an error is always the same.
+        match self.names().filter(is_other).min() {
+            None => Ok(()),
+            Some(name) => {
+                let reason = format!(
+                    "tensor `{name}` has no place in the model that config.json describes; do both \
+                     files belong to the same model?"
+                );
+                Err(Error::invalid(&self.file, reason))
+            }
+        }
+    }
+
     pub(crate) fn shape(&self, name: &str) -> Result<&[usize]> {
         Ok(&self.entry(name)?.shape)
     }
@@ -81,9 +100,13 @@ impl Tensors {
     /// A tensor with at least one value, so that its file holds as much as its shape says.
     fn entry(&self, name: &str) -> Result<&Entry> {
         let invalid = |reason: String| Error::invalid(&self.file, reason);
-        let entry = self.entries.get(name).ok_or_else(|| invalid(format!("tensor `{name}` is missing")))?;
+        let entry =
+            self.entries.get(name).ok_or_else(|| invalid(format!("tensor `{name}` is missing")))?;
         if entry.range.is_empty() {
-            return Err(invalid(format!("tensor `{name}` has shape {:?}: it holds nothing", entry.shape)));
+            return Err(invalid(format!(
+                "tensor `{name}` has shape {:?}: it holds nothing",
+                entry.shape
+            )));
         }
         Ok(entry)
     }
@@ -110,7 +133,9 @@ impl Tensors {
         let bytes = &self.bytes[entry.range.clone()];
         let values: Vec<f32> = match entry.dtype {
             Dtype::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
-            Dtype::F16 => bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect(),
+            Dtype::F16 => {
+                bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect()
+            }
             Dtype::I8 => {
                 let scales = self.scales(name, shape)?;
                 let width = bytes.len() / scales.len().max(1);
@@ -125,7 +150,8 @@ impl Tensors {
 
     fn scales(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let Some(rows) = shape.first() else {
-            let reason = format!("tensor `{name}` is I8 of shape {shape:?}, expected rows, a scale each");
+            let reason =
+                format!("tensor `{name}` is I8 of shape {shape:?}, expected rows, a scale each");
             return Err(Error::invalid(&self.file, reason));
         };
         let scale = format!("{name}{SCALE}");
@@ -136,8 +162,12 @@ impl Tensors {
                 format!("tensor `{scale}` is {:?}, expected F32", entry.dtype),
             ));
         }
-        let values: Vec<f32> =
-            self.bytes[entry.range.clone()].as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        let values: Vec<f32> = self.bytes[entry.range.clone()]
+            .as_chunks()
+            .0
+            .iter()
+            .map(|b| f32::from_le_bytes(*b))
+            .collect();
         self.within(&(0.0..=LARGEST_SCALE), &scale, values.iter().copied())?;
         Ok(values)
     }
@@ -184,13 +214,17 @@ impl Tensors {
     }
 
     /// A table of rows that stays in the file and is read row by row.
-    pub(crate) fn table(&self, name: &str, rows: usize, width: usize) -> Result<Table> {
+    pub(crate) fn table(&self, name: &str, rows: usize, width: usize) -> Result<RowTable> {
         let shape = [rows, width];
         let entry = self.expect(name, &shape)?.clone();
         let bytes = &self.bytes[entry.range.clone()];
         let scales = match entry.dtype {
             Dtype::F32 => {
-                self.within(&FINITE, name, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)))?;
+                self.within(
+                    &FINITE,
+                    name,
+                    bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)),
+                )?;
                 Vec::new()
             }
             Dtype::F16 => {
@@ -201,14 +235,22 @@ impl Tensors {
             Dtype::I8 => self.scales(name, &shape)?,
             other => return Err(self.unsupported(name, other)),
         };
-        Ok(Table { bytes: self.bytes.clone(), dtype: entry.dtype, start: entry.range.start, width, scales })
+        Ok(RowTable {
+            bytes: self.bytes.clone(),
+            dtype: entry.dtype,
+            start: entry.range.start,
+            width,
+            scales,
+        })
     }
 
-    /// All tensors, with their matrices and tables stored at the given precision; vectors (biases, norms) are f32.
+    /// All tensors, with their matrices and tables stored at the given precision; vectors (biases,
+    /// norms) are f32.
     pub(crate) fn convert(&self, precision: Precision) -> Result<TensorWriter> {
         let mut writer = TensorWriter::default();
         for (name, entry) in &self.entries {
-            let scales = name.strip_suffix(SCALE).is_some_and(|matrix| self.entries.contains_key(matrix));
+            let scales =
+                name.strip_suffix(SCALE).is_some_and(|matrix| self.entries.contains_key(matrix));
             if !scales {
                 writer.store(name, &entry.shape, &self.values(name, &entry.shape)?, precision)?;
             }
@@ -218,7 +260,7 @@ impl Tensors {
 }
 
 /// Rows of a table, read from where they are.
-pub(crate) struct Table {
+pub(crate) struct RowTable {
     bytes: Bytes,
     dtype: Dtype,
     start: usize,
@@ -226,7 +268,7 @@ pub(crate) struct Table {
     scales: Vec<f32>,
 }
 
-impl Table {
+impl RowTable {
     /// Writes row `index` to `out`, [width].
     pub(crate) fn read(&self, index: usize, out: &mut [f32]) {
         let row = |size: usize| {
@@ -234,11 +276,21 @@ impl Table {
             &self.bytes[start..start + self.width * size]
         };
         match self.dtype {
-            Dtype::F32 => row(4).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = f32::from_le_bytes(*b)),
-            Dtype::F16 => {
-                row(2).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = f16::from_le_bytes(*b).to_f32());
+            Dtype::F32 => {
+                row(4).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = f32::from_le_bytes(*b));
             }
-            _ => row(1).iter().zip(out).for_each(|(b, o)| *o = f32::from(*b as i8) * self.scales[index]),
+            Dtype::F16 => {
+                row(2)
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .zip(out)
+                    .for_each(|(b, o)| *o = f16::from_le_bytes(*b).to_f32());
+            }
+            _ => row(1)
+                .iter()
+                .zip(out)
+                .for_each(|(b, o)| *o = f32::from(*b as i8) * self.scales[index]),
         }
     }
 }
@@ -277,20 +329,30 @@ impl TensorWriter {
         Ok(())
     }
 
-    /// Adds or replaces a tensor; a matrix or table is stored at the given precision, a vector as f32.
-    fn store(&mut self, name: &str, shape: &[usize], values: &[f32], precision: Precision) -> Result<()> {
+    /// Adds or replaces a tensor; a matrix or table is stored at the given precision, a vector as
+    /// f32.
+    fn store(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        values: &[f32],
+        precision: Precision,
+    ) -> Result<()> {
         let &[rows, width] = shape else { return self.f32(name, shape, values) };
         let too_large = |value: f32| {
-            let reason =
-                format!("tensor `{name}` holds {value}, too large for {precision:?}; keep it at F32");
+            let reason = format!(
+                "tensor `{name}` holds {value}, too large for {precision:?}; keep it at F32"
+            );
             Error::invalid("model.safetensors", reason)
         };
         match precision {
             Precision::F16 if rows > 1 => {
-                if let Some(value) = values.iter().find(|value| !f16::from_f32(**value).is_finite()) {
+                if let Some(value) = values.iter().find(|value| !f16::from_f32(**value).is_finite())
+                {
                     return Err(too_large(*value));
                 }
-                let bytes = values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
+                let bytes =
+                    values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
                 self.0.insert(name.to_owned(), (Dtype::F16, shape.to_vec(), bytes));
             }
             Precision::Int8 if rows > 1 => {
@@ -317,7 +379,9 @@ impl TensorWriter {
         let views: Result<Vec<_>, _> = self
             .0
             .iter()
-            .map(|(name, (dtype, shape, bytes))| Ok((name, TensorView::new(*dtype, shape.clone(), bytes)?)))
+            .map(|(name, (dtype, shape, bytes))| {
+                Ok((name, TensorView::new(*dtype, shape.clone(), bytes)?))
+            })
             .collect();
         safetensors::serialize(views.map_err(error)?, None).map_err(error)
     }

@@ -10,9 +10,10 @@
 //! | `blocks` | U32 `[blocks]` | where each block starts in `words` |
 //! | `word_rows` | U8 | the row of each word, in as many bits as the number of rows needs |
 //!
-//! A block's first word is `length, bytes`; each other one `shared and new lengths, new bytes`, the two lengths in
-//! the halves of a byte, 15 meaning that the rest follows as a variable-length number. That is 1.8 MB for the
-//! 514,092 English words, where an `fst` takes 2.9 MB, and no byte of it can make the reader panic.
+//! A block's first word is `length, bytes`; each other one `shared and new lengths, new bytes`, the
+//! two lengths in the halves of a byte, 15 meaning that the rest follows as a variable-length
+//! number. That is 1.8 MB for the 514,092 English words, where an `fst` takes 2.9 MB, and no byte
+//! of it can make the reader panic.
 
 use std::ops::Range;
 
@@ -33,7 +34,8 @@ pub const LARGEST_ROWS: usize = 1 << 24;
 
 /// A table of word vectors: many words, fewer rows.
 ///
-/// A word is looked up as it is, then lower-cased, then Capitalised, then UPPER-cased. See `WordVectors::open`.
+/// A word is looked up as it is, then lower-cased, then Capitalised, then UPPER-cased. See
+/// `WordVectors::open`.
 pub struct WordVectors {
     bytes: Bytes,
     dim: usize,
@@ -80,27 +82,33 @@ impl WordVectors {
         let bytes = bytes.into();
         let invalid = |reason: String| Error::invalid(name, reason);
         let all = &*bytes;
-        let (header, metadata) = read_header(all)
-            .map_err(|error| invalid(format!("not a file of word vectors, or cut short ({error})")))?;
+        let (header, metadata) = read_header(all).map_err(|error| {
+            invalid(format!("not a file of word vectors, or cut short ({error})"))
+        })?;
         let start = header + 8;
         let about = metadata.metadata().clone().unwrap_or_default();
         let about = |key: &str| about.get(key).cloned();
         match about("tapir.vectors") {
             Some(version) if version == VERSION => {}
             Some(version) => {
-                let reason = format!("version {version} of the format; this program reads version {VERSION}");
+                let reason = format!(
+                    "version {version} of the format; this program reads version {VERSION}"
+                );
                 return Err(invalid(reason));
             }
             None => {
-                let reason = "safetensors, but not word vectors; make them with `tapir vectors build`";
+                let reason =
+                    "safetensors, but not word vectors; make them with `tapir vectors build`";
                 return Err(invalid(reason.into()));
             }
         }
         let part = |tensor: &str, dtype: Dtype, dims: usize| {
-            let info =
-                metadata.info(tensor).ok_or_else(|| invalid(format!("lacks the tensor `{tensor}`")))?;
+            let info = metadata
+                .info(tensor)
+                .ok_or_else(|| invalid(format!("lacks the tensor `{tensor}`")))?;
             if info.dtype != dtype || info.shape.len() != dims {
-                let reason = format!("`{tensor}` is {:?} {:?}; expected {dtype:?}", info.dtype, info.shape);
+                let reason =
+                    format!("`{tensor}` is {:?} {:?}; expected {dtype:?}", info.dtype, info.shape);
                 return Err(invalid(reason));
             }
             let range = start + info.data_offsets.0..start + info.data_offsets.1;
@@ -111,7 +119,8 @@ impl WordVectors {
         let (words, _) = part("words", Dtype::U8, 1)?;
         let (blocks, blocks_shape) = part("blocks", Dtype::U32, 1)?;
         let (word_rows, _) = part("word_rows", Dtype::U8, 1)?;
-        let text = |key: &str| about(key).ok_or_else(|| invalid(format!("lacks `{key}` in its metadata")));
+        let text =
+            |key: &str| about(key).ok_or_else(|| invalid(format!("lacks `{key}` in its metadata")));
         let wrong = |key: &str, text: &str, expected: &str| {
             invalid(format!("`{key}` is {:?}; expected {expected}", shorten(text)))
         };
@@ -122,7 +131,8 @@ impl WordVectors {
             .filter(|scale| (0.0..=f32::MAX).contains(scale))
             .ok_or_else(|| wrong("scale", &scale, "a finite number, 0 or greater"))?;
         if rows.is_empty() || shape[0] > LARGEST_ROWS {
-            let reason = format!("`rows` has shape {shape:?}; expected 1 to {LARGEST_ROWS} rows of numbers");
+            let reason =
+                format!("`rows` has shape {shape:?}; expected 1 to {LARGEST_ROWS} rows of numbers");
             return Err(invalid(reason));
         }
         let bits = bits(shape[0]) as usize;
@@ -130,7 +140,10 @@ impl WordVectors {
             && len.div_ceil(BLOCK) == blocks_shape[0]
             && len.checked_mul(bits).is_some_and(|bits| bits.div_ceil(8) + 4 == word_rows.len());
         if !fits {
-            return Err(invalid(format!("its parts do not agree on {len} words and {} rows", shape[0])));
+            return Err(invalid(format!(
+                "its parts do not agree on {len} words and {} rows",
+                shape[0]
+            )));
         }
         let found = checksum(all.get(start..).unwrap_or_default());
         if about("checksum").as_deref() != Some(format!("{found:016x}").as_str()) {
@@ -138,18 +151,28 @@ impl WordVectors {
         }
         let notice = about("notice").unwrap_or_default();
         let parts = Parts { rows, scales, words, blocks, word_rows };
-        let mut vectors =
-            Self { dim: shape[1], rows: shape[0], len, scale, notice, parts, bytes, heads: Vec::new() };
+        let mut vectors = Self {
+            dim: shape[1],
+            rows: shape[0],
+            len,
+            scale,
+            notice,
+            parts,
+            bytes,
+            heads: Vec::new(),
+        };
         let bad = (0..vectors.rows)
             .map(|row| (row, vectors.row_scale(row)))
             .find(|(_, scale)| !(0.0..=LARGEST_SCALE).contains(scale));
         if let Some((row, scale)) = bad {
-            let reason = format!("the scale of row {row} is {scale}; expected 0 to {LARGEST_SCALE:e}");
+            let reason =
+                format!("the scale of row {row} is {scale}; expected 0 to {LARGEST_SCALE:e}");
             return Err(invalid(reason));
         }
         // A block ends where the next one starts, so that no byte belongs to two words of the
         // table.
-        let starts: Option<Vec<usize>> = (0..=blocks_shape[0]).map(|block| vectors.start(block)).collect();
+        let starts: Option<Vec<usize>> =
+            (0..=blocks_shape[0]).map(|block| vectors.start(block)).collect();
         if !starts.is_some_and(|starts| starts.is_sorted()) {
             return Err(invalid("damaged: its blocks of words are not in order".into()));
         }
@@ -197,7 +220,8 @@ impl WordVectors {
         &self.notice
     }
 
-    /// The row of a word: as it is, lower-cased, Capitalised, or UPPER-cased, whichever is there first.
+    /// The row of a word: as it is, lower-cased, Capitalised, or UPPER-cased, whichever is there
+    /// first.
     pub fn row(&self, word: &str) -> Option<u32> {
         self.exact(word.as_bytes()).or_else(|| {
             let mut buffer = [0; 64];
@@ -228,7 +252,8 @@ impl WordVectors {
         let capitalised = || {
             let mut letters = word.chars();
             let first = letters.next()?;
-            let word: String = first.to_uppercase().chain(letters.as_str().to_lowercase().chars()).collect();
+            let word: String =
+                first.to_uppercase().chain(letters.as_str().to_lowercase().chars()).collect();
             self.exact(word.as_bytes())
         };
         self.exact(lower.as_bytes())
@@ -236,7 +261,8 @@ impl WordVectors {
             .or_else(|| self.exact(word.to_uppercase().as_bytes()))
     }
 
-    /// Writes a row's vector into `vector`. Zeros for a row that is not there; no more numbers than there is room for.
+    /// Writes a row's vector into `vector`. Zeros for a row that is not there; no more numbers than
+    /// there is room for.
     pub fn read(&self, row: u32, vector: &mut [f32]) {
         vector.fill(0.0);
         let Some((values, scale)) = self.quantised(row) else { return };
@@ -328,7 +354,8 @@ impl WordVectors {
     fn word_row(&self, index: usize) -> Option<u32> {
         let bits = bits(self.rows);
         let at = index.checked_mul(bits as usize)?;
-        let window = u32::from_le_bytes(*self.part(&self.parts.word_rows).get(at / 8..)?.first_chunk()?);
+        let window =
+            u32::from_le_bytes(*self.part(&self.parts.word_rows).get(at / 8..)?.first_chunk()?);
         let row = (window >> (at % 8)) & ((1 << bits) - 1);
         (index < self.len && (row as usize) < self.rows).then_some(row)
     }
@@ -351,13 +378,16 @@ pub fn bits(rows: usize) -> u32 {
 
 /// The checksum of everything behind the header: FNV-1a, eight bytes at a time.
 pub fn checksum(bytes: &[u8]) -> u64 {
-    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    let mix =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
     let (words, rest) = bytes.as_chunks::<8>();
-    let sum = words.iter().fold(0xcbf2_9ce4_8422_2325, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+    let sum =
+        words.iter().fold(0xcbf2_9ce4_8422_2325, |sum, word| mix(sum, u64::from_le_bytes(*word)));
     rest.iter().fold(sum, |sum, byte| mix(sum, u64::from(*byte)))
 }
 
-/// The place of a word in a block. Words are in byte order, so most are passed over without looking at their bytes.
+/// The place of a word in a block. Words are in byte order, so most are passed over without looking
+/// at their bytes.
 fn find_in_block(mut block: &[u8], word: &[u8]) -> Option<usize> {
     let length = take_number(&mut block)?;
     let head = take(&mut block, length)?;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::vectors::WordVectors;
 use crate::{Error, Result};
 
-/// The trained words of a model and, if its vocabulary is open, the pretrained vectors of all the others.
+/// The trained words of a model and, if its vocabulary is open, the pretrained vectors of all the
+/// others.
 ///
-/// Ids below [`len`](Self::len) are rows of the model's trained table; the ids after them are rows of the vectors.
+/// Ids below [`len`](Self::len) are rows of the model's trained table; the ids after them are rows
+/// of the vectors.
 ///
 /// ```
 /// use tapir::Vocabulary;
@@ -24,7 +26,8 @@ pub struct Vocabulary {
     vectors: Option<Arc<WordVectors>>,
 }
 
-/// The first lines of every `vocab.txt`. They are ids, not words: a user's `<unk>` is looked up like any other word.
+/// The first lines of every `vocab.txt`. They are ids, not words: a user's `<unk>` is looked up
+/// like any other word.
 const SPECIAL: [&str; 3] = ["<pad>", "<unk>", "<null>"];
 
 /// More words than any model has. As many rows of vectors may follow them, and all are ids of 32
@@ -74,15 +77,21 @@ impl Vocabulary {
     fn add(&mut self, word: &str, file: &str) -> Result<()> {
         let line = self.words.len() + 1;
         if line > LARGEST {
-            return Err(Error::invalid(file, format!("more than {LARGEST} words; leave the rare ones out")));
+            return Err(Error::invalid(
+                file,
+                format!("more than {LARGEST} words; leave the rare ones out"),
+            ));
         }
         if word.is_empty() || word.contains(['\n', '\r']) {
-            let reason =
-                format!("line {line}: {:?} cannot be a word: a word is a non-empty line", shorten(word));
+            let reason = format!(
+                "line {line}: {:?} cannot be a word: a word is a non-empty line",
+                shorten(word)
+            );
             return Err(Error::invalid(file, reason));
         }
         if let Some(first) = self.ids.insert(word.into(), self.words.len() as u32) {
-            let reason = format!("line {line}: `{}` stands on line {} already", shorten(word), first + 1);
+            let reason =
+                format!("line {line}: `{}` stands on line {} already", shorten(word), first + 1);
             return Err(Error::invalid(file, reason));
         }
         self.words.push(word.into());
@@ -154,7 +163,8 @@ mod tests {
 
     #[test]
     fn faults_name_their_line() {
-        let error = |text: &str| Vocabulary::from_text(text, "vocab.txt").err().unwrap().to_string();
+        let error =
+            |text: &str| Vocabulary::from_text(text, "vocab.txt").err().unwrap().to_string();
         assert!(error("<pad>\nplay\n").contains("line 2"));
         assert!(error("<pad>\n<unk>\n<null>\na\n\nb\n").contains("line 5"));
         assert!(error("<pad>\n<unk>\n<null>\na\nb\na\n").contains("line 6: `a` stands on line 4"));

@@ -23,7 +23,8 @@ fn count(bytes: usize) {
     BYTES.with(|count| count.set(count.get().saturating_add(bytes)));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counter is a plain cell of this thread.
+// SAFETY: every call goes to the system's allocator unchanged; the counter is a plain cell of this
+// thread.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -87,7 +88,9 @@ fn revisions_reuse_their_buffers() {
 
 /// Loads a model and says how many bytes were asked for on the way, and how large its files are.
 fn load(parts: Parts) -> (tapir::Result<Model>, usize, usize) {
-    let text = parts.config.to_json().len() + parts.labels.to_text().len() + parts.vocabulary.to_text().len();
+    let text = parts.config.to_json().len()
+        + parts.labels.to_text().len()
+        + parts.vocabulary.to_text().len();
     let files = text + parts.weights.len();
     let before = BYTES.with(Cell::get);
     let model = parts.load();
@@ -103,7 +106,11 @@ fn memory_is_not_asked_for_because_a_configuration_says_so() {
     let mut session = model.unwrap().session_with(SessionOptions::new().threshold(1.0)).unwrap();
     assert!(bytes < 40 * files, "{bytes} bytes for files of {files}");
     read(&mut session, 300);
-    assert_eq!(session.finish().unwrap().labels.len(), 300, "more words than positions are ready for");
+    assert_eq!(
+        session.finish().unwrap().labels.len(),
+        300,
+        "more words than positions are ready for"
+    );
 }
 
 /// Only the first matrix of a wide reviser is there: what the others would be must not be asked

@@ -1,4 +1,5 @@
-//! Damaged, lying and impossible models and words: each is an error that names what is wrong; nothing panics.
+//! Damaged, lying and impossible models and words: each is an error that names what is wrong;
+//! nothing panics.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tapir::{
-    Bytes, Error, ImportOptions, Labels, Mode, Model, Parts, Precision, SessionOptions, TensorWriter,
-    Vocabulary,
+    Bytes, Config, Error, ImportOptions, Labels, Mode, Model, Parts, Precision, SessionOptions,
+    TensorWriter, Vocabulary,
 };
 
 /// A model directory to damage.
@@ -58,7 +59,11 @@ fn configurations_that_cannot_be_are_refused() {
         ("\"delay\": 0", "\"delay\": 18446744073709551615", "`delay` is 18446744073709551615"),
         ("\"delay\": 0", "\"delay\": 18446744073709551614", "`delay` is 18446744073709551614"),
         ("\"memory\": 3", "\"memory\": 18446744073709551615", "`controller.memory` is 1844"),
-        ("\"delay\": 0", "\"delay\": 0, \"vectors\": \"config.json\"", "`vectors` is \"config.json\""),
+        (
+            "\"delay\": 0",
+            "\"delay\": 0, \"vectors\": \"config.json\"",
+            "`vectors` is \"config.json\"",
+        ),
         ("\"delay\": 0", "\"delay\": 0, \"vectors\": \"../x\"", "expected a file name"),
         ("\"delay\": 0", "\"delay\": 0, \"colour\": 1", "colour"),
         ("\"embedding_dim\": 8", "\"embedding_dim\": 9", "expected"),
@@ -78,7 +83,11 @@ fn configurations_that_cannot_be_are_refused() {
 fn label_and_word_lists_must_fit_the_weights() {
     let (_dir, model) = saved();
     fs::write(model.join("labels.txt"), "O\nB-artist\n").unwrap();
-    assert_says(&model, "model.safetensors", &["processor.output.weight", "[4, 8]", "expected [2, 8]"]);
+    assert_says(
+        &model,
+        "model.safetensors",
+        &["processor.output.weight", "[4, 8]", "expected [2, 8]"],
+    );
 
     let (_dir, model) = saved();
     fs::write(model.join("vocab.txt"), "<pad>\n<unk>\n<null>\nplay\n").unwrap();
@@ -107,12 +116,14 @@ fn weights_that_are_not_whole_are_refused() {
         lying[..8].copy_from_slice(&length.to_le_bytes());
         cases.push(("a header of a length that is not there", lying));
     }
-    for (from, to) in [("[8,16]", "[9,16]"), ("[8,16]", "[99999999999,99999999999]"), ("\"F32\"", "\"F64\"")]
+    for (from, to) in
+        [("[8,16]", "[9,16]"), ("[8,16]", "[99999999999,99999999999]"), ("\"F32\"", "\"F64\"")]
     {
         let text = String::from_utf8(whole[8..8 + header].to_vec()).unwrap();
         assert!(text.contains(from), "{text}");
         let text = text.replacen(from, to, 1);
-        let bytes = [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &whole[8 + header..]].concat();
+        let bytes = [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &whole[8 + header..]]
+            .concat();
         cases.push(("a lying shape or type", bytes));
     }
     for (what, bytes) in cases {
@@ -179,7 +190,10 @@ fn a_tensor_that_holds_nothing_is_refused() {
         let header = format!(r#"{{"a":{{"dtype":"F32","shape":{shape},"data_offsets":[0,0]}}}}"#);
         for precision in [Precision::F32, Precision::F16, Precision::Int8] {
             let error = quantised(&header, &[], precision);
-            assert!(error.contains("tensor `a` has shape [") && error.contains("holds nothing"), "{error}");
+            assert!(
+                error.contains("tensor `a` has shape [") && error.contains("holds nothing"),
+                "{error}"
+            );
         }
     }
 }
@@ -218,7 +232,10 @@ fn scales_that_no_row_can_have_are_refused() {
             let parts = Parts { weights: bytes.into(), ..parts.clone() };
             for error in [parts.clone().load().err(), parts.quantize(Precision::F32).err()] {
                 let error = error.expect("the scale should be refused").to_string();
-                assert!(error.contains(&format!("tensor `{name}` holds {bad} at index 0")), "{error}");
+                assert!(
+                    error.contains(&format!("tensor `{name}` holds {bad} at index 0")),
+                    "{error}"
+                );
             }
         }
     }
@@ -274,7 +291,10 @@ fn words_that_cannot_be_are_refused_and_change_nothing() {
     let labels = session.labels();
     assert!(matches!(session.push(""), Err(Error::EmptyWord)));
     let megabyte = "x".repeat(1 << 20);
-    assert!(matches!(session.push(&megabyte), Err(Error::LongWord { bytes: 1_048_576, limit: 4096 })));
+    assert!(matches!(
+        session.push(&megabyte),
+        Err(Error::LongWord { bytes: 1_048_576, limit: 4096 })
+    ));
     assert!(matches!(session.update(["play", "some", ""]), Err(Error::EmptyWord)));
     assert!(matches!(session.update(["some", &megabyte]), Err(Error::LongWord { .. })));
     assert!(matches!(session.push_id(9), Err(Error::UnknownId { id: 9, ids: 9 })));
@@ -296,7 +316,7 @@ fn words_that_cannot_be_are_refused_and_change_nothing() {
 
 #[test]
 fn options_that_cannot_be_are_refused_and_missing_parts_named() {
-    let mut parts = tapir::doctest::parts();
+    let parts = tapir::doctest::parts();
     let model = parts.clone().load().unwrap();
     let options = SessionOptions::new;
     for threshold in [-1.0, 2.0, f32::NAN, f32::INFINITY] {
@@ -309,16 +329,34 @@ fn options_that_cannot_be_are_refused_and_missing_parts_named() {
         let mut session = model.session_with(options().window(window).undo(usize::MAX)).unwrap();
         (0..300).for_each(|_| _ = session.push("play").unwrap());
     }
-    parts.config.controller = None;
+    let model = |config: &Config| {
+        let (labels, words) = (parts.labels.clone(), parts.vocabulary.clone());
+        Parts::random(config.clone(), labels, words, 1).unwrap().load().unwrap()
+    };
+    let mut config = parts.config.clone();
+    config.controller = None;
     let two_pass = options().mode(Mode::TwoPass);
-    let error = parts.clone().load().unwrap().session_with(two_pass).unwrap_err();
+    let error = model(&config).session_with(two_pass).unwrap_err();
     assert!(error.to_string().contains("needs a controller"), "{error}");
-    parts.config.reviser = None;
+    config.reviser = None;
     let restart = options().mode(Mode::Restart);
-    let error = parts.clone().load().unwrap().session_with(restart).unwrap_err();
+    let error = model(&config).session_with(restart).unwrap_err();
     assert!(error.to_string().contains("needs a reviser"), "{error}");
-    parts.config.processor = None;
-    assert!(parts.load().unwrap_err().to_string().contains("nothing to run"));
+    config.processor = None;
+    assert!(config.validate("it").unwrap_err().to_string().contains("nothing to run"));
+}
+
+/// Of a file with more layers than its configuration, only some would run.
+#[test]
+fn a_configuration_with_fewer_layers_than_the_file_is_refused() {
+    let parts = tapir::doctest::parts();
+    let mut config = parts.config.clone();
+    config.reviser.as_mut().unwrap().layers = 2;
+    let (labels, words) = (parts.labels.clone(), parts.vocabulary.clone());
+    let deeper = Parts::random(config, labels, words, 1).unwrap();
+    assert!(deeper.clone().load().is_ok());
+    let error = Parts { config: parts.config, ..deeper }.load().unwrap_err().to_string();
+    assert!(error.contains("`reviser.layers.1.") && error.contains("same model"), "{error}");
 }
 
 #[test]
@@ -342,7 +380,9 @@ fn imports_say_what_does_not_fit() {
     let state = Bytes::open(Path::new(path)).unwrap();
     let options = ImportOptions { prefix: "param.".into(), heads: 2, ..ImportOptions::default() };
     let error = |options: &ImportOptions, labels, words| {
-        tapir::import(state.clone(), "state.safetensors", options, labels, words).unwrap_err().to_string()
+        tapir::import(state.clone(), "state.safetensors", options, labels, words)
+            .unwrap_err()
+            .to_string()
     };
     let none = ImportOptions { prefix: String::new(), ..options.clone() };
     assert!(error(&none, None, None).contains("`embedding.weight` is missing"));
@@ -367,7 +407,12 @@ fn state(changes: &[(&str, &str, &[usize], &[u8])]) -> Bytes {
     let mut header = serde_json::Map::new();
     let mut data = Vec::new();
     let old = tensors.iter().map(|(name, view)| {
-        (name.to_owned(), format!("{:?}", view.dtype()), view.shape().to_vec(), view.data().to_vec())
+        (
+            name.to_owned(),
+            format!("{:?}", view.dtype()),
+            view.shape().to_vec(),
+            view.data().to_vec(),
+        )
     });
     let new = changes.iter().map(|(name, dtype, shape, data)| {
         (format!("param.{name}"), (*dtype).to_owned(), shape.to_vec(), data.to_vec())
@@ -389,7 +434,8 @@ fn lying_state_dicts_are_refused() {
     import(&[]).unwrap().load().unwrap();
     let (half, many) = (1 << 63, vec![0; 70_000]);
     let (ih, hh) = ("encoder.rnn.weight_ih_l0", "encoder.rnn.weight_hh_l0");
-    let (query, key) = ("reviser.encoder.enc_list.0.multi_head_attn.linear_query.weight", "z_proj.bias");
+    let (query, key) =
+        ("reviser.encoder.enc_list.0.multi_head_attn.linear_query.weight", "z_proj.bias");
     for changes in [
         &[("policy.bias", "F32", &[][..], &[0; 4][..]), (key, "I8", &[], &[0])][..],
         &[("v_policy.bias", "I8", &[], &[0]), ("v_policy.bias.scale", "F32", &[1], &[0; 4])],
@@ -402,7 +448,8 @@ fn lying_state_dicts_are_refused() {
         &[(query, "F32", &[usize::MAX, 0], &[])],
         &[("ctrl_list.0.W.bias", "F32", &[], &[0; 4])],
     ] {
-        let error = import(changes).and_then(Parts::load).expect_err("the state dict should be refused");
+        let error =
+            import(changes).and_then(Parts::load).expect_err("the state dict should be refused");
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
     }
 }
@@ -412,13 +459,15 @@ fn lying_state_dicts_are_refused() {
 fn random_models_of_impossible_sizes_are_refused() {
     let mut parts = tapir::doctest::parts();
     parts.config.processor.as_mut().unwrap().hidden = usize::MAX;
-    let error = Parts::random(parts.config, parts.labels, parts.vocabulary, 1).unwrap_err().to_string();
+    let error =
+        Parts::random(parts.config, parts.labels, parts.vocabulary, 1).unwrap_err().to_string();
     assert!(error.contains("`processor.hidden` is 18446744073709551615"), "{error}");
 }
 
 /// Sizes at which arithmetic goes wrong, and some at which it does not.
 fn size() -> impl Strategy<Value = usize> {
-    let edges = [0, 1, 2, 8, 199, 200, 1 << 16, (1 << 16) + 1, 1 << 31, 1 << 32, 1 << 62, usize::MAX / 2];
+    let edges =
+        [0, 1, 2, 8, 199, 200, 1 << 16, (1 << 16) + 1, 1 << 31, 1 << 32, 1 << 62, usize::MAX / 2];
     prop_oneof![
         prop::sample::select(edges.to_vec()),
         (0..4usize).prop_map(|below| usize::MAX - below),

@@ -9,11 +9,20 @@ use tapir::batch::{self, Work};
 use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOptions};
 
 /// Everything that can be seen of a session from word `first` on, floats as bits.
-fn observe(session: &Session, first: usize) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
+fn observe(
+    session: &Session,
+    first: usize,
+) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
     let skip = first - session.first();
-    let logits = (first..session.words()).map(|step| bits(session.step_logits(step).unwrap())).collect();
+    let logits =
+        (first..session.words()).map(|step| bits(session.step_logits(step).unwrap())).collect();
     let actions = session.actions().split_off(skip);
-    (session.words(), session.labels()[skip.min(session.labels().len())..].to_vec(), logits, actions)
+    (
+        session.words(),
+        session.labels()[skip.min(session.labels().len())..].to_vec(),
+        logits,
+        actions,
+    )
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -51,8 +60,9 @@ fn modes() -> impl Strategy<Value = Mode> {
 proptest! {
     #![proptest_config(support::cases(64))]
 
-    /// Whatever is pushed, taken back and replaced: the session is, to the bit, one that read only what remains; replaying
-    /// the edits gives its labels; what was committed is never edited; what is refused changes nothing.
+    /// Whatever is pushed, taken back and replaced: the session is, to the bit, one that read only
+    /// what remains; replaying the edits gives its labels; what was committed is never edited; what
+    /// is refused changes nothing.
     #[test]
     fn every_history_is_the_history_of_its_words(
         parts in parts(),
@@ -114,8 +124,9 @@ proptest! {
         assert_same(&mut session, &mut fresh(start(), &words))?;
     }
 
-    /// Sessions that are computed together give, to the bit, what each gives alone, in whatever company and order; a
-    /// provisional answer and the one after it make the same change as the one answer of a session alone.
+    /// Sessions that are computed together give, to the bit, what each gives alone, in whatever
+    /// company and order; a provisional answer and the one after it make the same change as the one
+    /// answer of a session alone.
     #[test]
     fn company_changes_nothing(
         parts in parts(),
@@ -163,7 +174,8 @@ proptest! {
                     _ => {}
                 }
             }
-            // A few of those with something to do, until none has: some are answered provisionally in between.
+            // A few of those with something to do, until none has: some are answered provisionally
+            // in between.
             loop {
                 let work = if draw() % 2 == 0 { Work::Word } else { Work::Revision };
                 let other = if work == Work::Word { Work::Revision } else { Work::Word };
@@ -191,8 +203,8 @@ proptest! {
         }
     }
 
-    /// Words are what is written, not the row of a table that stands for them: a hypothesis keeps what is
-    /// the same text, and reads everything else, unknown words too.
+    /// Words are what is written, not the row of a table that stands for them: a hypothesis keeps
+    /// what is the same text, and reads everything else, unknown words too.
     #[test]
     fn a_hypothesis_keeps_the_words_that_are_the_same(
         parts in parts(),
@@ -215,8 +227,8 @@ proptest! {
         }
     }
 
-    /// What was given is computed by a batch, and by nothing else: until then a session takes nothing,
-    /// answers nothing, and says so.
+    /// What was given is computed by a batch, and by nothing else: until then a session takes
+    /// nothing, answers nothing, and says so.
     #[test]
     fn a_busy_session_refuses_and_changes_nothing(
         parts in parts(),
@@ -284,7 +296,8 @@ proptest! {
         assert_same(&mut session, &mut fresh(start(), &words[..n - undo.min(n)]))?;
     }
 
-    /// τ = 0 is the restart-incremental reviser at every prefix, τ = 1 the first pass; both to the bit.
+    /// τ = 0 is the restart-incremental reviser at every prefix, τ = 1 the first pass; both to the
+    /// bit.
     #[test]
     fn the_ends_of_the_threshold_are_the_passes_alone(parts in parts(), words in prop::collection::vec(0..20usize, 1..30)) {
         let model = parts.load().unwrap();
@@ -389,7 +402,10 @@ fn a_million_words_run_in_bounded_memory() {
             bytes = session.bytes();
         }
     }
-    assert!(revisions > 0 && revisions < words, "{revisions} revisions: the test wants both actions");
+    assert!(
+        revisions > 0 && revisions < words,
+        "{revisions} revisions: the test wants both actions"
+    );
     assert!(
         session.bytes() <= bytes * 2,
         "{} bytes after a thousand words, {} at the end",

@@ -1,4 +1,5 @@
-//! The engine against outputs recorded from the authors' implementation, through the public interface, word by word.
+//! The engine against outputs recorded from the authors' implementation, through the public
+//! interface, word by word.
 //!
 //! Reads every model in the folder that `TAPIR_PARITY_DIR` names, or the copies in `tests/parity`.
 #![allow(clippy::unwrap_used)]
@@ -7,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
 use serde::Deserialize;
-use tapir::{Action, Bytes, FinalPass, ImportOptions, Mode, Model, Session, SessionOptions, Vocabulary};
+use tapir::{
+    Action, Bytes, FinalPass, ImportOptions, Mode, Model, Session, SessionOptions, Vocabulary,
+};
 
 const TOLERANCE: f32 = 1e-4;
 
@@ -64,7 +67,8 @@ fn import(case: &Case, path: &Path) -> Model {
         threshold: case.threshold,
         ..ImportOptions::default()
     };
-    let parts = tapir::import(Bytes::open(path).unwrap(), "state dict", &options, None, None).unwrap();
+    let parts =
+        tapir::import(Bytes::open(path).unwrap(), "state dict", &options, None, None).unwrap();
     assert_eq!(parts.vocabulary.len(), case.vocab_size);
     assert_eq!(parts.labels.len(), case.labels);
     let kind = serde_json::to_value(parts.config.reviser.as_ref().unwrap().kind).unwrap();
@@ -115,7 +119,11 @@ fn every_logit_policy_value_and_action_is_the_authors() {
                 let update = push(&mut session, *token);
                 let at = format!("{name}, sentence {i}, step {t}");
                 let value = update.policy.unwrap();
-                assert!((value - policy[t]).abs() <= TOLERANCE, "{at}: policy {value} is not {}", policy[t]);
+                assert!(
+                    (value - policy[t]).abs() <= TOLERANCE,
+                    "{at}: policy {value} is not {}",
+                    policy[t]
+                );
                 assert_eq!(update.action == Some(Action::Revise), sentence.revise[t], "{at}");
                 if let Some(words) = (t + 1).checked_sub(case.delay).filter(|words| *words > 0) {
                     let logits = expected.get(&format!("expected.{i}.{words}.logits"));
@@ -156,7 +164,8 @@ fn each_pass_alone_is_the_authors() {
         let bytes = std::fs::read(&path).unwrap();
         let expected = Expected(SafeTensors::deserialize(&bytes).unwrap());
         for (i, sentence) in case.sentences.iter().enumerate() {
-            for (mode, record) in [(Mode::FirstPass, "first_pass_logits"), (Mode::Restart, "reviser_logits")]
+            for (mode, record) in
+                [(Mode::FirstPass, "first_pass_logits"), (Mode::Restart, "reviser_logits")]
             {
                 let mut session = model.session_with(SessionOptions::new().mode(mode)).unwrap();
                 sentence.tokens.iter().for_each(|token| _ = push(&mut session, *token));

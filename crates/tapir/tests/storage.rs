@@ -170,13 +170,20 @@ fn a_model_in_use_does_not_need_its_files() {
             line.clear();
             assert!(out.read_line(&mut line).unwrap() > 0, "the model could not be opened");
         }
-        for file in ["config.json", "labels.txt", "vocab.txt", "model.safetensors", "words.tapirvec"] {
+        for file in
+            ["config.json", "labels.txt", "vocab.txt", "model.safetensors", "words.tapirvec"]
+        {
             let path = dir.join(file);
             match damage {
                 0 => File::options().write(true).open(path).unwrap().set_len(0).unwrap(),
                 1 => {
                     let length = fs::metadata(&path).unwrap().len() as usize;
-                    File::options().write(true).open(path).unwrap().write_all(&vec![0x55; length]).unwrap();
+                    File::options()
+                        .write(true)
+                        .open(path)
+                        .unwrap()
+                        .write_all(&vec![0x55; length])
+                        .unwrap();
                 }
                 _ => fs::remove_file(path).unwrap(),
             }

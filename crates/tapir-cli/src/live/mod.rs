@@ -1,4 +1,5 @@
-//! `tapir live`: labels while you type. The terminal is here; what keys do is in `state`, what is seen in `view`.
+//! `tapir live`: labels while you type. The terminal is here; what keys do is in `state`, what is
+//! seen in `view`.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Type, and watch labels appear and change
 ///
-/// Each word is labelled when you finish it with a space. Backspace takes words back, enter ends the sentence,
-/// the arrow keys change the threshold, esc leaves.
+/// Each word is labelled when you finish it with a space. Backspace takes words back, enter ends
+/// the sentence, the arrow keys change the threshold, esc leaves.
 #[derive(clap::Args)]
 pub(crate) struct Live {
     #[command(flatten)]
@@ -44,11 +45,12 @@ impl Live {
             signal_hook::consts::SIGHUP,
         ];
         for signal in endings {
-            signal_hook::flag::register(signal, killed.clone()).context("cannot watch for signals")?;
+            signal_hook::flag::register(signal, killed.clone())
+                .context("cannot watch for signals")?;
         }
         // From here on a panic restores the terminal, too: `init` sees to it.
-        let result =
-            ratatui::try_init().and_then(|mut terminal| converse(&mut terminal, &mut state, &killed));
+        let result = ratatui::try_init()
+            .and_then(|mut terminal| converse(&mut terminal, &mut state, &killed));
         ratatui::restore();
         result.context("the terminal")
     }

@@ -6,7 +6,8 @@ use tapir::{Action, Label, Model, Result, Session, SessionOptions, Span, Update}
 /// How far an arrow key moves the threshold.
 const STEP: f32 = 0.05;
 
-/// Letters beyond this are not taken: no word is as long, and the session would refuse one of 4096 bytes.
+/// Letters beyond this are not taken: no word is as long, and the session would refuse one of 4096
+/// bytes.
 const LONGEST: usize = 200;
 
 /// A word that has been read, and what the policy made of it.
@@ -28,7 +29,8 @@ pub(super) struct Sentence {
     pub(super) mended: usize,
 }
 
-/// What was typed between two spaces: one word or, where the model's tokeniser splits it, several or none.
+/// What was typed between two spaces: one word or, where the model's tokeniser splits it, several
+/// or none.
 struct Chunk {
     text: String,
     words: usize,
@@ -167,7 +169,11 @@ impl LiveState {
             self.sentences.push(Sentence {
                 words: self.words.iter().map(|word| word.text.clone()).collect(),
                 spans: self.session.spans(),
-                revisions: self.words.iter().filter(|word| word.action == Some(Action::Revise)).count(),
+                revisions: self
+                    .words
+                    .iter()
+                    .filter(|word| word.action == Some(Action::Revise))
+                    .count(),
                 mended: end.update.edits.iter().filter(|edit| edit.old.is_some()).count(),
             });
         }
@@ -207,14 +213,16 @@ impl LiveState {
         for edit in &update.edits {
             if let Some(word) = self.words.get_mut(edit.position) {
                 let old = word.label.replace(edit.label.clone());
-                // Two words of one chunk may edit a label twice: what was seen before is the first of them.
+                // Two words of one chunk may edit a label twice: what was seen before is the first
+                // of them.
                 word.old = word.old.take().or(old);
             }
         }
     }
 }
 
-/// A session that can take back every word, and that is quick to read the same words with another threshold.
+/// A session that can take back every word, and that is quick to read the same words with another
+/// threshold.
 fn session(model: &Model, threshold: f32) -> Result<Session> {
     let options = SessionOptions::new().undo(usize::MAX).threshold(threshold).keep_revisions();
     model.session_with(options)
@@ -260,7 +268,10 @@ mod tests {
     fn a_word_is_read_at_its_space() {
         let mut state = state();
         write(&mut state, "Play  some ja");
-        assert_eq!(state.words.iter().map(|word| &*word.text).collect::<Vec<_>>(), ["play", "some"]);
+        assert_eq!(
+            state.words.iter().map(|word| &*word.text).collect::<Vec<_>>(),
+            ["play", "some"]
+        );
         assert_eq!(state.typing, "ja");
         assert_eq!(labels(&state), fresh(&state));
         assert!(state.words.iter().all(|word| word.action.is_some() && word.policy.is_some()));
@@ -318,7 +329,8 @@ mod tests {
         write(&mut state, "play some jazz by miles davis ");
         let before = labels(&state);
         state.retune(-1.0).unwrap();
-        let marks = |state: &LiveState| state.words.iter().map(|word| word.old.clone()).collect::<Vec<_>>();
+        let marks =
+            |state: &LiveState| state.words.iter().map(|word| word.old.clone()).collect::<Vec<_>>();
         let changed = |before: &[Label], after: &[Label]| {
             before.iter().zip(after).map(|(a, b)| (a != b).then(|| a.clone())).collect::<Vec<_>>()
         };

@@ -14,7 +14,8 @@ const BAR: usize = 10;
 const LONGEST: usize = 24;
 const COLOURS: [Color; 6] =
     [Color::Green, Color::Cyan, Color::Magenta, Color::Blue, Color::LightRed, Color::LightGreen];
-const KEYS: &str = " space labels   ⌫ takes back   enter ends   ↑↓ threshold   ^U clears   esc leaves";
+const KEYS: &str =
+    " space labels   ⌫ takes back   enter ends   ↑↓ threshold   ^U clears   esc leaves";
 
 /// Draws the whole screen; the newest lines are always in sight.
 pub(super) fn draw(state: &LiveState, frame: &mut Frame) {
@@ -113,7 +114,8 @@ fn bar(value: f32, threshold: f32, revised: bool) -> [Span<'static>; 2] {
         full += EIGHTHS[part];
     }
     let mark = ((threshold * BAR as f32) as usize).min(BAR - 1);
-    let rest: String = (full.chars().count()..BAR).map(|cell| if cell == mark { '│' } else { '·' }).collect();
+    let rest: String =
+        (full.chars().count()..BAR).map(|cell| if cell == mark { '│' } else { '·' }).collect();
     [full.fg(if revised { Color::Yellow } else { Color::Blue }), rest.dim()]
 }
 
@@ -137,7 +139,8 @@ fn finished(state: &LiveState, sentence: &Sentence, width: usize) -> Vec<Line<'s
     let rest = sentence.words.get(next..).unwrap_or_default();
     pieces.extend(rest.iter().map(|word| vec![word.clone().into()]));
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let mut summary = vec![count(sentence.words.len(), "word"), count(sentence.revisions, "revision")];
+    let mut summary =
+        vec![count(sentence.words.len(), "word"), count(sentence.revisions, "revision")];
     if sentence.mended > 0 {
         summary.push(count(sentence.mended, "label") + " mended at the end");
     }
@@ -182,8 +185,13 @@ fn style(state: &LiveState, label: &str) -> Style {
         return Style::new().dim();
     }
     let wanted = kind(label);
-    let mut kinds: Vec<String> =
-        state.model().labels().iter().filter(|label| &***label != "O").map(|label| kind(label)).collect();
+    let mut kinds: Vec<String> = state
+        .model()
+        .labels()
+        .iter()
+        .filter(|label| &***label != "O")
+        .map(|label| kind(label))
+        .collect();
     kinds.dedup();
     let place = kinds.iter().position(|kind| *kind == wanted).unwrap_or(0);
     Style::new().fg(COLOURS[place % COLOURS.len()])
@@ -237,7 +245,11 @@ mod tests {
 
     #[test]
     fn words_labels_and_a_finished_sentence() {
-        insta::assert_snapshot!(screen(&typed("some jazz by miles davis\nplay some jazz by mi"), 84, 16));
+        insta::assert_snapshot!(screen(
+            &typed("some jazz by miles davis\nplay some jazz by mi"),
+            84,
+            16
+        ));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Alarm, Reminder & Weather (Schuster et al., 2019), in its two layouts. `NoLabel` means `O`.
 //!
-//! CoNLL layout: `number TAB word TAB intent TAB label`, with `#` comments and a blank line between utterances.
-//! TSV layout: `intent TAB start:end:slot,… TAB utterance TAB locale TAB tokens as JSON`; spans count characters.
+//! CoNLL layout: `number TAB word TAB intent TAB label`, with `#` comments and a blank line between
+//! utterances. TSV layout: `intent TAB start:end:slot,… TAB utterance TAB locale TAB tokens as
+//! JSON`; spans count characters.
 
 use std::path::Path;
 
@@ -30,8 +31,14 @@ impl Parse for Conll {
         let mut columns = line.split('\t');
         let fields = [0; 4].map(|_| columns.next().unwrap_or(""));
         let [number, word, _intent, label] = fields;
-        if number.parse::<u32>().is_err() || word.is_empty() || label.is_empty() || columns.next().is_some() {
-            return Err(format!("{line:?}; expected number, word, intent and label, separated by tabs"));
+        if number.parse::<u32>().is_err()
+            || word.is_empty()
+            || label.is_empty()
+            || columns.next().is_some()
+        {
+            return Err(format!(
+                "{line:?}; expected number, word, intent and label, separated by tabs"
+            ));
         }
         sentence.push(word, if label == NO_LABEL { "O" } else { label });
         Ok(())
@@ -40,7 +47,8 @@ impl Parse for Conll {
 
 /// The first utterance decides: four columns, of which the first counts from 1.
 pub(super) fn looks_like_conll(lines: &[&str]) -> bool {
-    let words = lines.iter().filter(|line| !line.starts_with('#')).skip_while(|line| line.is_empty());
+    let words =
+        lines.iter().filter(|line| !line.starts_with('#')).skip_while(|line| line.is_empty());
     let mut number = 0;
     for line in words.take_while(|line| !line.is_empty()) {
         number += 1;
@@ -58,10 +66,19 @@ pub(super) fn render_conll(sentence: &Sentence, text: &mut String) -> Result<(),
     for (number, (word, label)) in sentence.tokens().enumerate() {
         let label = match label {
             "O" => NO_LABEL,
-            NO_LABEL => return Err("the label NoLabel would be read as O; write jsonl instead".into()),
+            NO_LABEL => {
+                return Err("the label NoLabel would be read as O; write jsonl instead".into());
+            }
             label => writable("label", label, holds)?,
         };
-        text.extend([&(number + 1).to_string(), "\t", writable("word", word, holds)?, "\t_\t", label, "\n"]);
+        text.extend([
+            &(number + 1).to_string(),
+            "\t",
+            writable("word", word, holds)?,
+            "\t_\t",
+            label,
+            "\n",
+        ]);
     }
     text.push('\n');
     Ok(())
@@ -151,9 +168,12 @@ fn parse_slots(text: &str) -> Result<Vec<Slot<'_>>, String> {
         let mut parts = slot.splitn(3, ':');
         let mut number = || parts.next().and_then(|part| part.parse().ok());
         let (start, end) = (number(), number());
-        let (Some(start), Some(end), Some(name)) = (start, end, parts.next().filter(|name| !name.is_empty()))
+        let (Some(start), Some(end), Some(name)) =
+            (start, end, parts.next().filter(|name| !name.is_empty()))
         else {
-            return Err(format!("the slot {slot:?}; expected start:end:name, such as 6:14:datetime"));
+            return Err(format!(
+                "the slot {slot:?}; expected start:end:name, such as 6:14:datetime"
+            ));
         };
         if start >= end {
             return Err(format!("the slot {slot:?} ends before it starts"));
@@ -170,7 +190,11 @@ fn parse_tokens(json: &str) -> Result<Tokenization, String> {
     let all: Tokenizations = serde_json::from_str(json).map_err(|error| {
         format!("{error} in column 5; expected {{\"tokenizations\":[{{\"tokens\":[…],\"tokenSpans\":[…]}}]}}")
     })?;
-    let first = all.tokenizations.into_iter().next().ok_or("column 5 holds no tokenization; expected one")?;
+    let first = all
+        .tokenizations
+        .into_iter()
+        .next()
+        .ok_or("column 5 holds no tokenization; expected one")?;
     if first.tokens.len() != first.token_spans.len() {
         let (tokens, spans) = (first.tokens.len(), first.token_spans.len());
         return Err(format!("{tokens} tokens and {spans} spans in column 5; expected as many"));
@@ -194,16 +218,21 @@ fn split_at_spaces(utterance: &str) -> Tokenization {
 
 /// The first line decides: slots in its second column, and tokens in its fifth if it has one.
 pub(super) fn looks_like_tsv(lines: &[&str]) -> bool {
-    let columns: Vec<&str> =
-        lines.iter().find(|line| !line.is_empty()).map_or(Vec::new(), |line| line.split('\t').collect());
+    let columns: Vec<&str> = lines
+        .iter()
+        .find(|line| !line.is_empty())
+        .map_or(Vec::new(), |line| line.split('\t').collect());
     match columns[..] {
         [_, slots, _, _] => parse_slots(slots).is_ok(),
-        [_, slots, _, _, tokens] => parse_slots(slots).is_ok() && tokens.starts_with("{\"tokenizations\""),
+        [_, slots, _, _, tokens] => {
+            parse_slots(slots).is_ok() && tokens.starts_with("{\"tokenizations\"")
+        }
         _ => false,
     }
 }
 
-/// A sentence in the TSV layout, its intent and locale unknown. Only well-formed IOB labels are spans.
+/// A sentence in the TSV layout, its intent and locale unknown. Only well-formed IOB labels are
+/// spans.
 pub(super) fn render_tsv(sentence: &Sentence, text: &mut String) -> Result<(), String> {
     let mut slots: Vec<(usize, usize, &str)> = Vec::new();
     let mut tokenization = Tokenization { tokens: Vec::new(), token_spans: Vec::new() };
@@ -220,9 +249,12 @@ pub(super) fn render_tsv(sentence: &Sentence, text: &mut String) -> Result<(), S
             slots.push((start, end, name));
             open = true;
         } else {
-            let last = slots.last_mut().filter(|slot| open && label.strip_prefix("I-") == Some(slot.2));
+            let last =
+                slots.last_mut().filter(|slot| open && label.strip_prefix("I-") == Some(slot.2));
             let last = last.ok_or_else(|| {
-                format!("the label {label:?} continues no slot, so it has no span; write jsonl instead")
+                format!(
+                    "the label {label:?} continues no slot, so it has no span; write jsonl instead"
+                )
             })?;
             last.1 = end;
         }
@@ -230,7 +262,8 @@ pub(super) fn render_tsv(sentence: &Sentence, text: &mut String) -> Result<(), S
         tokenization.token_spans.push(Span { start, length });
         start = end + 1;
     }
-    let slots: Vec<String> = slots.iter().map(|(start, end, name)| format!("{start}:{end}:{name}")).collect();
+    let slots: Vec<String> =
+        slots.iter().map(|(start, end, name)| format!("{start}:{end}:{name}")).collect();
     let tokens = serde_json::to_string(&Tokenizations { tokenizations: vec![tokenization] })
         .map_err(|error| error.to_string())?;
     text.extend(["_\t", &slots.join(","), "\t", &sentence.words.join(" "), "\t_\t", &tokens, "\n"]);

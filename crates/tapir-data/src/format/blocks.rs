@@ -1,4 +1,5 @@
-//! Sentences as blocks of lines with a blank line between: columns, CoNLL-U and Alarm/Reminder/Weather.
+//! Sentences as blocks of lines with a blank line between: columns, CoNLL-U and
+//! Alarm/Reminder/Weather.
 
 use crate::{Result, Sentence, lines::Lines};
 
@@ -26,8 +27,10 @@ impl<P: Parse> Iterator for Blocks<P> {
     type Item = Result<Sentence>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut sentence =
-            Sentence { words: Vec::with_capacity(self.expected), labels: Vec::with_capacity(self.expected) };
+        let mut sentence = Sentence {
+            words: Vec::with_capacity(self.expected),
+            labels: Vec::with_capacity(self.expected),
+        };
         let mut bad = None;
         loop {
             let parsed = match self.lines.next_line() {

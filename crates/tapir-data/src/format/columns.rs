@@ -1,6 +1,8 @@
-//! Column files: a word a line, its label in another column. CoNLL-2003, MIT Movie and Restaurant, and many more.
+//! Column files: a word a line, its label in another column. CoNLL-2003, MIT Movie and Restaurant,
+//! and many more.
 //!
-//! Columns are separated by tabs, or by spaces where a line has no tab. `-DOCSTART-` lines are skipped.
+//! Columns are separated by tabs, or by spaces where a line has no tab. `-DOCSTART-` lines are
+//! skipped.
 
 use std::path::Path;
 
@@ -37,13 +39,14 @@ pub struct Columns {
     pub word: Option<Column>,
     /// The column of labels: the last unless said otherwise or recognised in the first of two.
     pub label: Option<Column>,
-    /// What the columns are called, in order; CoNLL-2003's `word`, `pos`, `chunk`, `ner` when empty.
+    /// What the columns are called, in order; CoNLL-2003's `word`, `pos`, `chunk`, `ner` when
+    /// empty.
     pub names: Vec<String>,
 }
 
 /// A column that was found: counted from either end, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     FromStart(usize),
     FromEnd(usize),
 }
@@ -51,48 +54,53 @@ enum Place {
 const CONLL_2003: [&str; 4] = ["word", "pos", "chunk", "ner"];
 
 impl Columns {
-    fn place(&self, column: &Column) -> Result<Place> {
+    fn position(&self, column: &Column) -> Result<Position> {
         match column {
             Column::Number(0) => Err(Error::Setting(
                 "column 0 does not exist; columns count from 1, or -1 for the last".into(),
             )),
-            Column::Number(number) if *number > 0 => Ok(Place::FromStart(*number as usize - 1)),
-            Column::Number(number) => Ok(Place::FromEnd(number.unsigned_abs() as usize - 1)),
+            Column::Number(number) if *number > 0 => Ok(Position::FromStart(*number as usize - 1)),
+            Column::Number(number) => Ok(Position::FromEnd(number.unsigned_abs() as usize - 1)),
             Column::Name(name) => {
                 let names: Vec<&str> = if self.names.is_empty() {
                     CONLL_2003.to_vec()
                 } else {
                     self.names.iter().map(String::as_str).collect()
                 };
-                names.iter().position(|known| known == name).map(Place::FromStart).ok_or_else(|| {
-                    Error::Setting(format!(
-                        "no column is called `{name}`; expected one of {}",
-                        names.join(", ")
-                    ))
-                })
+                names.iter().position(|known| known == name).map(Position::FromStart).ok_or_else(
+                    || {
+                        Error::Setting(format!(
+                            "no column is called `{name}`; expected one of {}",
+                            names.join(", ")
+                        ))
+                    },
+                )
             }
         }
     }
 }
 
 struct Parser {
-    word: Place,
-    label: Place,
+    word: Position,
+    label: Position,
 }
 
 /// Opens a column file.
-pub(super) fn open(path: &Path, columns: &Columns) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
+pub(super) fn open(
+    path: &Path,
+    columns: &Columns,
+) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
     let lines = Lines::open(path)?;
     let label_first = columns.word.is_none() && columns.label.is_none() && has_labels_first(path)?;
     let label = match &columns.label {
-        Some(column) => columns.place(column)?,
-        None if label_first => Place::FromStart(0),
-        None => Place::FromEnd(0),
+        Some(column) => columns.position(column)?,
+        None if label_first => Position::FromStart(0),
+        None => Position::FromEnd(0),
     };
     let word = match &columns.word {
-        Some(column) => columns.place(column)?,
-        None if label == Place::FromStart(0) => Place::FromStart(1),
-        None => Place::FromStart(0),
+        Some(column) => columns.position(column)?,
+        None if label == Position::FromStart(0) => Position::FromStart(1),
+        None => Position::FromStart(0),
     };
     Ok(Blocks::new(lines, Parser { word, label }))
 }
@@ -103,7 +111,8 @@ impl Parse for Parser {
             return Ok(());
         }
         let has_tab = line.as_bytes().contains(&b'\t');
-        let (line, separator) = if has_tab { (line, b'\t') } else { (line.trim_matches(' '), b' ') };
+        let (line, separator) =
+            if has_tab { (line, b'\t') } else { (line.trim_matches(' '), b' ') };
         let (Some(word), Some(label)) =
             (self.word.column(line, separator), self.label.column(line, separator))
         else {
@@ -120,8 +129,9 @@ impl Parse for Parser {
     }
 }
 
-impl Place {
-    /// The column of a line in this place. Several spaces count as one separator, several tabs do not.
+impl Position {
+    /// The column of a line in this place. Several spaces count as one separator, several tabs do
+    /// not.
     fn column(self, line: &str, separator: u8) -> Option<&str> {
         let mut rest = line;
         match self {
@@ -155,10 +165,12 @@ impl Parser {
             line.split(' ').filter(|column| !column.is_empty()).count()
         };
         let needed = [self.word, self.label].map(|place| match place {
-            Place::FromStart(number) | Place::FromEnd(number) => number + 1,
+            Position::FromStart(number) | Position::FromEnd(number) => number + 1,
         });
         let needed = needed[0].max(needed[1]).max(2);
-        format!("{found} column(s) in {line:?}; expected at least {needed}, separated by tabs or spaces")
+        format!(
+            "{found} column(s) in {line:?}; expected at least {needed}, separated by tabs or spaces"
+        )
     }
 }
 

@@ -1,7 +1,8 @@
-//! CoNLL-U, the format of Universal Dependencies: ten columns, of which words and one of two tag columns are taken.
+//! CoNLL-U, the format of Universal Dependencies: ten columns, of which words and one of two tag
+//! columns are taken.
 //!
-//! Syntactic words are the standard. The paper keeps multiword-token lines (`1-2 don't _`) as words labelled `_`:
-//! [`Conllu::multiword`] does the same. Empty nodes (`8.1`) are skipped.
+//! Syntactic words are the standard. The paper keeps multiword-token lines (`1-2 don't _`) as words
+//! labelled `_`: [`Conllu::multiword`] does the same. Empty nodes (`8.1`) are skipped.
 
 use std::path::Path;
 
@@ -35,7 +36,10 @@ pub enum Tag {
 }
 
 /// Opens a CoNLL-U file.
-pub(super) fn open(path: &Path, options: Conllu) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
+pub(super) fn open(
+    path: &Path,
+    options: Conllu,
+) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
     Ok(Blocks::new(Lines::open(path)?, options))
 }
 
@@ -86,7 +90,9 @@ impl Parse for Conllu {
             (Some(Id::Multiword), _) if self.multiword => "_",
             (Some(Id::Multiword | Id::Empty), _) => return Ok(()),
             (None, _) => {
-                return Err(format!("{number:?} is no word number; expected one such as 3, 3-4 or 3.1"));
+                return Err(format!(
+                    "{number:?} is no word number; expected one such as 3, 3-4 or 3.1"
+                ));
             }
         };
         if word.is_empty() || label.is_empty() {
@@ -104,7 +110,11 @@ pub(super) fn looks_like(lines: &[&str]) -> bool {
 }
 
 /// A sentence as numbered words with nothing but their tag.
-pub(super) fn render(sentence: &Sentence, options: Conllu, text: &mut String) -> Result<(), String> {
+pub(super) fn render(
+    sentence: &Sentence,
+    options: Conllu,
+    text: &mut String,
+) -> Result<(), String> {
     let holds = |c| !matches!(c, '\t' | '\n' | '\r');
     for (number, (word, label)) in sentence.tokens().enumerate() {
         text.extend([&(number + 1).to_string(), "\t", writable("word", word, holds)?, "\t_\t"]);

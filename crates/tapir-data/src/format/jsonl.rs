@@ -32,7 +32,9 @@ pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>>
 
 fn parse(line: &str) -> Result<Sentence, String> {
     let record: Record<Text> = serde_json::from_str(line).map_err(|error| {
-        format!("{error}; expected an object such as {{\"tokens\": [\"play\"], \"labels\": [\"O\"]}}")
+        format!(
+            "{error}; expected an object such as {{\"tokens\": [\"play\"], \"labels\": [\"O\"]}}"
+        )
     })?;
     let (words, labels) = (record.tokens.len(), record.labels.len());
     if words != labels || words == 0 {
@@ -49,7 +51,9 @@ fn parse(line: &str) -> Result<Sentence, String> {
 pub(super) fn looks_like(lines: &[&str]) -> bool {
     lines.iter().find(|line| !line.trim().is_empty()).is_some_and(|line| {
         line.starts_with('{')
-            && line.contains("\"labels\"") | line.contains("\"tokens\"") | line.contains("\"words\"")
+            && line.contains("\"labels\"")
+                | line.contains("\"tokens\"")
+                | line.contains("\"words\"")
     })
 }
 

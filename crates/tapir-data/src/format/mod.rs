@@ -1,4 +1,5 @@
-//! One file a format; this one holds what they share: the choice of a format, and readers and writers of any.
+//! One file a format; this one holds what they share: the choice of a format, and readers and
+//! writers of any.
 
 use std::{
     fmt,
@@ -10,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Aside, Error, Result, Sentence, lines};
+use crate::{AtomicFile, Error, Result, Sentence, lines};
 
 mod arw;
 mod blocks;
@@ -90,7 +91,8 @@ impl Format {
         })
     }
 
-    /// The format that a new file's name suggests: `.jsonl`, `.conllu`, no extension for a directory, else columns.
+    /// The format that a new file's name suggests: `.jsonl`, `.conllu`, no extension for a
+    /// directory, else columns.
     pub fn from_name(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("jsonl" | "json" | "ndjson") => Self::Jsonl,
@@ -170,7 +172,8 @@ pub fn read(path: &Path, options: &Options) -> Result<Reader> {
     Ok(Reader { path: path.into(), format, sentences, state: State::Empty })
 }
 
-/// The same for the two files of a [`Format::SeqInOut`] that are in the program; `name` is what errors call them.
+/// The same for the two files of a [`Format::SeqInOut`] that are in the program; `name` is what
+/// errors call them.
 #[cfg(feature = "corpus")]
 pub(crate) fn read_seq_in_out(name: &Path, words: &'static str, labels: &'static str) -> Reader {
     let sentences = Box::new(seq_in_out::from_text(name, words, labels));
@@ -252,9 +255,9 @@ impl Iterator for SkipBad {
 pub struct Writer {
     format: Format,
     conllu: Conllu,
-    out: Aside,
+    out: AtomicFile,
     /// `seq.out`, where the format has two files.
-    labels_out: Option<Aside>,
+    labels_out: Option<AtomicFile>,
     sentences: u64,
     text: String,
     labels: String,
@@ -281,9 +284,12 @@ impl Writer {
                 fs::create_dir_all(path).map_err(|error| Error::io(path, error))?;
                 folder = Some(MadeFolder(path.into()));
             }
-            (Aside::create(&path.join("seq.in"), force)?, Some(Aside::create(&path.join("seq.out"), force)?))
+            (
+                AtomicFile::create(&path.join("seq.in"), force)?,
+                Some(AtomicFile::create(&path.join("seq.out"), force)?),
+            )
         } else {
-            (Aside::create(path, force)?, None)
+            (AtomicFile::create(path, force)?, None)
         };
         let (text, labels) = (String::new(), String::new());
         Ok(Self {
@@ -333,12 +339,16 @@ impl Writer {
     }
 }
 
-fn put(out: &mut Aside, text: &str) -> Result<()> {
+fn put(out: &mut AtomicFile, text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).map_err(|error| Error::io(out.path(), error))
 }
 
 /// A word or label that a format can hold, or the reason why it cannot.
-fn writable<'a>(what: &str, text: &'a str, holds: impl Fn(char) -> bool) -> Result<&'a str, String> {
+fn writable<'a>(
+    what: &str,
+    text: &'a str,
+    holds: impl Fn(char) -> bool,
+) -> Result<&'a str, String> {
     if text.is_empty() {
         return Err(format!("a {what} is empty"));
     }

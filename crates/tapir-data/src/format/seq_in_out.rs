@@ -1,5 +1,5 @@
-//! A directory with `seq.in` and `seq.out`: words and labels of a sentence on the same line of two files.
-//! SNIPS, ATIS and most slot-filling sets come this way.
+//! A directory with `seq.in` and `seq.out`: words and labels of a sentence on the same line of two
+//! files. SNIPS, ATIS and most slot-filling sets come this way.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,10 @@ pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>>
     if folder.is_file() {
         return Err(Error::file(path, "is a file; expected a directory with seq.in and seq.out"));
     }
-    Ok(Pairs { words: Lines::open(&folder.join("seq.in"))?, labels: Lines::open(&folder.join("seq.out"))? })
+    Ok(Pairs {
+        words: Lines::open(&folder.join("seq.in"))?,
+        labels: Lines::open(&folder.join("seq.out"))?,
+    })
 }
 
 /// The content of the two files.
@@ -92,10 +95,16 @@ impl Pairs {
 }
 
 /// A sentence as a line of `seq.in` and a line of `seq.out`.
-pub(super) fn render(sentence: &Sentence, words: &mut String, labels: &mut String) -> Result<(), String> {
+pub(super) fn render(
+    sentence: &Sentence,
+    words: &mut String,
+    labels: &mut String,
+) -> Result<(), String> {
     for (index, (word, label)) in sentence.tokens().enumerate() {
         if word.starts_with('\u{feff}') || label.starts_with('\u{feff}') {
-            return Err(format!("{word:?} {label:?} begins with a byte-order mark; write jsonl instead"));
+            return Err(format!(
+                "{word:?} {label:?} begins with a byte-order mark; write jsonl instead"
+            ));
         }
         let space = if index == 0 { "" } else { " " };
         words.extend([space, writable("word", word, |c| !c.is_ascii_whitespace())?]);

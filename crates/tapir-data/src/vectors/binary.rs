@@ -1,4 +1,5 @@
-//! word2vec's binary form: a line `words dim`, then for each word its bytes, a space, and `dim` little-endian floats.
+//! word2vec's binary form: a line `words dim`, then for each word its bytes, a space, and `dim`
+//! little-endian floats.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -19,7 +20,10 @@ pub(super) fn looks_like(sample: &[u8]) -> bool {
     let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
     header.is_some_and(|dim| {
         !std::str::from_utf8(line).is_ok_and(|line| {
-            line.split_ascii_whitespace().rev().take(dim.min(4)).all(|number| number.parse::<f32>().is_ok())
+            line.split_ascii_whitespace()
+                .rev()
+                .take(dim.min(4))
+                .all(|number| number.parse::<f32>().is_ok())
         })
     })
 }
@@ -34,7 +38,8 @@ pub(super) fn read(path: &Path, source: impl Read) -> Result<VectorTable> {
         .ok()
         .and_then(|line| line.split_ascii_whitespace().map(|number| number.parse().ok()).collect());
     let Some(&[count, dim @ 1..=LARGEST_DIM]) = numbers.as_deref() else {
-        let reason = "its first line is not `words dim`, two numbers; expected word2vec's binary form";
+        let reason =
+            "its first line is not `words dim`, two numbers; expected word2vec's binary form";
         return Err(Error::file(path, reason));
     };
     let mut table = VectorTable::new(dim);
@@ -45,7 +50,8 @@ pub(super) fn read(path: &Path, source: impl Read) -> Result<VectorTable> {
         bytes.clear();
         source.by_ref().take(4 * dim as u64).read_to_end(&mut bytes).map_err(io)?;
         if word.pop() != Some(b' ') || bytes.len() != 4 * dim {
-            let reason = format!("ends within word {number}; expected {count} words of {dim} numbers");
+            let reason =
+                format!("ends within word {number}; expected {count} words of {dim} numbers");
             return Err(Error::file(path, reason));
         }
         let name = word.strip_prefix(b"\n").unwrap_or(&word);

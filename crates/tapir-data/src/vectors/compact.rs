@@ -41,10 +41,12 @@ fn words_beside(path: &Path) -> PathBuf {
 }
 
 fn parse(line: &str, rows: usize) -> Result<(&str, u32), String> {
-    let (word, row) =
-        line.rsplit_once('\t').ok_or_else(|| format!("no tab in {line:?}; expected word TAB row"))?;
+    let (word, row) = line
+        .rsplit_once('\t')
+        .ok_or_else(|| format!("no tab in {line:?}; expected word TAB row"))?;
     let row = row.parse().ok().filter(|row| (*row as usize) < rows && !word.is_empty());
-    row.map(|row| (word, row)).ok_or_else(|| format!("{line:?}; expected word TAB row, the row below {rows}"))
+    row.map(|row| (word, row))
+        .ok_or_else(|| format!("{line:?}; expected word TAB row, the row below {rows}"))
 }
 
 fn read_rows(path: &Path) -> Result<VectorTable> {
@@ -62,9 +64,13 @@ fn read_rows(path: &Path) -> Result<VectorTable> {
     let (name, info, rows, dim) =
         table.ok_or_else(|| Error::file(path, "holds no table; expected a tensor [rows, dim]"))?;
     let number: fn(&[u8]) -> f32 = match info.dtype {
-        Dtype::F16 => |bytes| bytes.first_chunk().map_or(0.0, |bytes| f16::from_le_bytes(*bytes).to_f32()),
+        Dtype::F16 => {
+            |bytes| bytes.first_chunk().map_or(0.0, |bytes| f16::from_le_bytes(*bytes).to_f32())
+        }
         Dtype::F32 => |bytes| bytes.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes)),
-        dtype => return Err(Error::file(path, format!("`{name}` is {dtype:?}; expected F16 or F32"))),
+        dtype => {
+            return Err(Error::file(path, format!("`{name}` is {dtype:?}; expected F16 or F32")));
+        }
     };
     let data = &bytes[8 + header..][info.data_offsets.0..info.data_offsets.1];
     let width = data.len() / rows;

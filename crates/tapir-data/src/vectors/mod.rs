@@ -1,5 +1,5 @@
-//! Word vectors: readers for the usual formats, one file each, and the writer of the form that ships.
-//! The reader of that form is [`tapir::WordVectors`].
+//! Word vectors: readers for the usual formats, one file each, and the writer of the form that
+//! ships. The reader of that form is [`tapir::WordVectors`].
 
 use std::{
     fmt,
@@ -23,7 +23,8 @@ pub use table::VectorTable;
 /// How word vectors are laid out on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorFormat {
-    /// A word and its numbers a line: GloVe, or word2vec with a first line of two numbers. Also gzipped.
+    /// A word and its numbers a line: GloVe, or word2vec with a first line of two numbers. Also
+    /// gzipped.
     Text,
     /// word2vec's binary form. Also gzipped.
     Word2vec,
@@ -89,15 +90,16 @@ impl FromStr for VectorFormat {
 pub struct VectorOptions {
     /// The format; recognised from the content when absent.
     pub format: Option<VectorFormat>,
-    /// The `word TAB row` file of the compact form; `NAME.words.tsv` beside `NAME.safetensors` when absent.
+    /// The `word TAB row` file of the compact form; `NAME.words.tsv` beside `NAME.safetensors` when
+    /// absent.
     pub words: Option<PathBuf>,
     /// Leave out bad lines and count them, instead of stopping at the first.
     pub skip_bad: bool,
 }
 
 impl VectorTable {
-    /// Reads word vectors in any of the formats, or those in the program by their name, and says how many bad
-    /// lines it left out.
+    /// Reads word vectors in any of the formats, or those in the program by their name, and says
+    /// how many bad lines it left out.
     ///
     /// ```
     /// use tapir_data::{VectorOptions, VectorTable};

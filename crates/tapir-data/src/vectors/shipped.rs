@@ -6,7 +6,7 @@ use serde_json::json;
 use tapir::vectors::{BLOCK, VERSION, bits, checksum};
 
 use super::VectorTable;
-use crate::{Aside, Error, Result, Text};
+use crate::{AtomicFile, Error, Result, Text};
 
 impl VectorTable {
     /// Writes the form that ships; an existing file is an error unless `force`.
@@ -19,7 +19,7 @@ impl VectorTable {
     /// # Ok::<(), tapir_data::Error>(())
     /// ```
     pub fn write(&self, path: &Path, force: bool) -> Result<()> {
-        let mut out = Aside::create(path, force)?;
+        let mut out = AtomicFile::create(path, force)?;
         out.write_all(&self.to_bytes()?).map_err(|error| Error::io(path, error))?;
         out.commit()
     }
@@ -30,7 +30,8 @@ impl VectorTable {
         words.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
         words.dedup_by(|next, first| next.0 == first.0);
         if let Some((word, row)) = words.iter().find(|(_, row)| *row as usize >= self.rows()) {
-            let reason = format!("the word {word:?} has row {row}; expected one below {}", self.rows());
+            let reason =
+                format!("the word {word:?} has row {row}; expected one below {}", self.rows());
             return Err(Error::Setting(reason));
         }
         let (blocks, packed) = pack_words(&words);
@@ -76,8 +77,7 @@ impl VectorTable {
         }});
         let mut start = 0;
         for (name, dtype, shape, bytes) in &parts {
-            header[name] =
-                json!({"dtype": dtype, "shape": shape, "data_offsets": [start, start + bytes.len()]});
+            header[name] = json!({"dtype": dtype, "shape": shape, "data_offsets": [start, start + bytes.len()]});
             start += bytes.len();
         }
         let mut header = header.to_string();
@@ -91,7 +91,8 @@ impl VectorTable {
     }
 }
 
-/// Words in byte order, in blocks in which each says only what differs from the one before; and where blocks start.
+/// Words in byte order, in blocks in which each says only what differs from the one before; and
+/// where blocks start.
 fn pack_words(words: &[(Text, u32)]) -> (Vec<u32>, Vec<u8>) {
     let mut blocks = Vec::with_capacity(words.len().div_ceil(BLOCK));
     let mut bytes = Vec::new();

@@ -73,7 +73,8 @@ impl VectorTable {
     /// Adds a row and returns its number; an error unless it has `dim` finite numbers.
     pub fn push_row(&mut self, vector: &[f32]) -> Result<u32> {
         if vector.len() != self.dim || !vector.iter().all(|number| number.is_finite()) {
-            let reason = format!("{} numbers in a vector; expected {} finite ones", vector.len(), self.dim);
+            let reason =
+                format!("{} numbers in a vector; expected {} finite ones", vector.len(), self.dim);
             return Err(Error::Setting(reason));
         }
         if self.rows() >= LARGEST_ROWS {
@@ -118,7 +119,8 @@ impl VectorTable {
         table.words = vectors.words().map(|(word, row)| (word.into(), row)).collect();
         table.set_notice(vectors.notice());
         // The scale that users divide by stays that of the whole table.
-        table.moments = Moments { count: 1.0, sum: 0.0, squares: f64::from(vectors.scale()).powi(2) };
+        table.moments =
+            Moments { count: 1.0, sum: 0.0, squares: f64::from(vectors.scale()).powi(2) };
         table
     }
 

@@ -1,4 +1,5 @@
-//! Text: a word and its numbers a line, separated by spaces. GloVe as it is; word2vec with a first line `words dim`.
+//! Text: a word and its numbers a line, separated by spaces. GloVe as it is; word2vec with a first
+//! line `words dim`.
 
 use std::{io::Read, path::Path};
 
@@ -62,7 +63,8 @@ fn parse(line: &str, table: &mut VectorTable, vector: &mut Vec<f32>) -> Result<(
     vector.clear();
     let mut rest = line;
     while vector.len() < table.dim {
-        let (before, number) = rest.rsplit_once([' ', '\t']).ok_or_else(|| wrong_count(line, table.dim))?;
+        let (before, number) =
+            rest.rsplit_once([' ', '\t']).ok_or_else(|| wrong_count(line, table.dim))?;
         let Ok(value) = number.parse::<f32>() else {
             let found = vector.len();
             return Err(format!(

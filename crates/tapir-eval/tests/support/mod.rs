@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use tapir::{
-    Config, ControllerConfig, FORMAT_VERSION, Labels, Model, Parts, ProcessorConfig, ReviserConfig,
-    ReviserKind, Scheme, Vocabulary,
+    Config, ControllerConfig, Labels, Model, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
+    Vocabulary,
 };
 use tapir_data::Sentence;
 use tapir_eval::Dataset;
@@ -13,26 +13,31 @@ pub(crate) const LABELS: [&str; 5] = ["O", "B-city", "I-city", "B-time", "I-time
 
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        config
+    } else {
+        ProptestConfig { cases, ..config }
+    }
 }
 
 /// A small model with random weights: the same seed gives the same model.
 pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
     let config = Config {
-        version: FORMAT_VERSION,
         task: "random".into(),
-        scheme: Scheme::Iob,
-        tokenizer: tapir::Tokenizer::default(),
         delay,
-        threshold: 0.5,
         max_length: 30,
         embedding_dim: 6,
-        vector_gain: 1.0,
-        vectors: None,
         processor: Some(ProcessorConfig { layers: 1, hidden: 7, projection: None }),
         controller: Some(ControllerConfig { layers: 2, hidden: 5, memory: 3 }),
-        reviser: Some(ReviserConfig { kind, layers: 2, hidden: 8, feed_forward: 9, heads: 2, norm: None }),
-        provenance: serde_json::Map::new(),
+        reviser: Some(ReviserConfig {
+            kind,
+            layers: 2,
+            hidden: 8,
+            feed_forward: 9,
+            heads: 2,
+            norm: None,
+        }),
+        ..Config::default()
     };
     let vocabulary = Vocabulary::new((0..20).map(|i| format!("w{i}"))).unwrap();
     Parts::random(config, Labels::new(LABELS).unwrap(), vocabulary, seed).unwrap().load().unwrap()

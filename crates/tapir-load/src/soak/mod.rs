@@ -68,7 +68,7 @@ struct WellBehaved {
 
 impl Soak {
     /// Runs for its time, and tells of every minute when it is over.
-    pub fn run(&self, tell: impl FnMut(&Minute)) -> Result<SoakReport, Error> {
+    pub fn run(&self, on_minute: impl FnMut(&Minute)) -> Result<SoakReport, Error> {
         let model = Model::embedded_named("snips")?;
         let script = Arc::new(Script::with_labels(&model, &self.sentences)?);
         let probe = Probe::new(&model)?;
@@ -86,7 +86,7 @@ impl Soak {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime =
             runtime.enable_all().build().map_err(|error| Error::Generator(error.to_string()))?;
-        Ok(runtime.block_on(self.soak(&mut server, &script, &probe, tell)))
+        Ok(runtime.block_on(self.soak(&mut server, &script, &probe, on_minute)))
     }
 
     async fn soak(
@@ -94,7 +94,7 @@ impl Soak {
         server: &mut ServerProcess,
         script: &Arc<Script>,
         probe: &Probe,
-        mut tell: impl FnMut(&Minute),
+        mut on_minute: impl FnMut(&Minute),
     ) -> SoakReport {
         let started = SystemTime::now();
         let start = Instant::now();
@@ -130,7 +130,7 @@ impl Soak {
                     }
                     // The last minute is told of when its words have been answered.
                     if Instant::now() >= minute && minute < until {
-                        tell(rows.minute(&seen, watch.take()));
+                        on_minute(rows.minute(&seen, watch.take()));
                         minute += Duration::from_mins(1);
                     }
                 }
@@ -141,7 +141,7 @@ impl Soak {
                 },
             }
         }
-        tell(rows.minute(&seen, watch.take()));
+        on_minute(rows.minute(&seen, watch.take()));
         let attacked = hostile.attacked();
         hostile.end().await;
         well_behaved.shutdown().await;

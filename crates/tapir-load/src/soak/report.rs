@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::WellBehaved;
-use crate::Percentiles;
 use crate::hostile::Attacked;
 use crate::load::PROMISE;
 use crate::speaker::Seen;
+use tapir_eval::Percentiles;
 
 /// The most that the 99th percentile of a text of six words may take, milliseconds.
 const TAG_PROMISE: f64 = 250.0;

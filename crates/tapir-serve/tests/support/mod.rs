@@ -29,7 +29,8 @@ pub const SENTENCES: [&str; 6] = [
 
 /// Settings for a test: the SNIPS model alone, a free port, no limit of requests in the way.
 pub fn settings() -> Settings {
-    let mut settings = Settings { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Settings::default() };
+    let mut settings =
+        Settings { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Settings::default() };
     settings.models.insert("snips".into(), "embedded:snips".into());
     settings.limits.requests_per_second = 1_000_000;
     settings.limits.messages_per_second = 1_000_000;
@@ -84,23 +85,29 @@ impl Client {
     /// The next answer, if there is one before the stream ends.
     pub async fn hear(&mut self) -> Option<Response> {
         loop {
-            let message =
-                tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an answer");
+            let message = tokio::time::timeout(Duration::from_secs(20), self.0.next())
+                .await
+                .expect("an answer");
             match message? {
-                Ok(Message::Text(text)) => return Some(serde_json::from_str(text.as_str()).unwrap()),
+                Ok(Message::Text(text)) => {
+                    return Some(serde_json::from_str(text.as_str()).unwrap());
+                }
                 Ok(Message::Close(_)) | Err(_) => return None,
                 Ok(_) => {}
             }
         }
     }
 
-    /// The code and the reason with which the server closes the stream; answers before it are passed over.
+    /// The code and the reason with which the server closes the stream; answers before it are
+    /// passed over.
     pub async fn closing(&mut self) -> Option<(u16, String)> {
         loop {
-            let message = tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an end");
+            let message =
+                tokio::time::timeout(Duration::from_secs(20), self.0.next()).await.expect("an end");
             match message? {
                 Ok(Message::Close(frame)) => {
-                    return frame.map(|frame| (frame.code.into(), frame.reason.as_str().to_owned()));
+                    return frame
+                        .map(|frame| (frame.code.into(), frame.reason.as_str().to_owned()));
                 }
                 Ok(_) => {}
                 Err(_) => return None,
@@ -152,7 +159,8 @@ pub async fn connect_from(source: [u8; 4], address: SocketAddr) -> TcpStream {
 /// Everything until the connection ends, however it does; panics if it does not.
 pub async fn to_the_end(socket: &mut TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut answer)).await;
+    let ended =
+        tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut answer)).await;
     assert!(ended.is_ok(), "the connection is open after 20 seconds; it said {answer:?}");
     answer
 }
@@ -165,23 +173,31 @@ pub async fn raw(address: SocketAddr, request: &[u8]) -> String {
 async fn exchange(mut socket: TcpStream, request: &[u8]) -> String {
     socket.write_all(request).await.unwrap();
     let mut answer = Vec::new();
-    let read = async { while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {} };
+    let read =
+        async { while !is_whole(&answer) && socket.read_buf(&mut answer).await.unwrap() > 0 {} };
     tokio::time::timeout(Duration::from_mins(1), read).await.expect("an answer");
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Is there as much of a body as the head says? Where it does not say, the end of the connection is the end.
+/// Is there as much of a body as the head says? Where it does not say, the end of the connection is
+/// the end.
 fn is_whole(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
     let head_length = head.len() + 4;
-    let mut lengths = head
-        .lines()
-        .filter_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    let mut lengths = head.lines().filter_map(|line| {
+        line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
+    });
     lengths.next_back().is_some_and(|length: usize| answer.len() >= head_length + length)
 }
 
-pub async fn http(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Http {
+pub async fn http(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Http {
     http_from([127, 0, 0, 1], address, method, path, headers, body).await
 }
 
@@ -199,9 +215,13 @@ pub async fn http_from(
     );
     let answer = exchange(connect_from(source, address).await, request.as_bytes()).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-    let body =
-        if head.to_lowercase().contains("transfer-encoding: chunked") { unchunk(body) } else { body.into() };
+    let status =
+        head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    let body = if head.to_lowercase().contains("transfer-encoding: chunked") {
+        unchunk(body)
+    } else {
+        body.into()
+    };
     Http { status, headers: head.to_lowercase(), body }
 }
 
@@ -229,7 +249,10 @@ pub async fn post(address: SocketAddr, path: &str, body: &str) -> Http {
 /// The value of a line of /metrics.
 pub async fn metric(address: SocketAddr, name: &str) -> u64 {
     let text = get(address, "/metrics").await.body;
-    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(name))
+        .unwrap_or_else(|| panic!("{name} in {text}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 

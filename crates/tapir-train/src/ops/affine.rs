@@ -1,7 +1,7 @@
 //! y = x W + b as one node.
 //!
-//! Burn's own product clears its output and copies it to other memory before the product is taken; with the matrices'
-//! gradients that was a tenth of a training step.
+//! Burn's own product clears its output and copies it to other memory before the product is taken;
+//! with the matrices' gradients that was a tenth of a training step.
 
 use super::{Array, Function};
 

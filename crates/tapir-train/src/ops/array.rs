@@ -63,8 +63,8 @@ impl Array {
         product(self.plain(), other.plain(), Some(row))
     }
 
-    /// aᵀ itself. [`times_transposed`](Self::times_transposed) turns its matrix at every call: turn it once where a
-    /// recurrence takes the product at every step.
+    /// aᵀ itself. [`times_transposed`](Self::times_transposed) turns its matrix at every call: turn
+    /// it once where a recurrence takes the product at every step.
     pub(crate) fn transpose(&self) -> Self {
         const BLOCK: usize = 16;
         let (data, rows, cols) = (self.data(), self.rows, self.cols);
@@ -95,11 +95,23 @@ impl Array {
     }
 
     fn plain(&self) -> View<'_> {
-        View { data: self.data(), rows: self.rows, cols: self.cols, row_stride: self.cols, col_stride: 1 }
+        View {
+            data: self.data(),
+            rows: self.rows,
+            cols: self.cols,
+            row_stride: self.cols,
+            col_stride: 1,
+        }
     }
 
     fn transposed(&self) -> View<'_> {
-        View { data: self.data(), rows: self.cols, cols: self.rows, row_stride: 1, col_stride: self.cols }
+        View {
+            data: self.data(),
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: 1,
+            col_stride: self.cols,
+        }
     }
 }
 
@@ -123,10 +135,14 @@ fn product(a: View, b: View, row: Option<&[f32]>) -> Array {
         None => Vec::with_capacity(m * n),
     };
     let read = row.is_some() || k == 0;
-    assert!(!read || out.len() == m * n, "a row of {} for {n} columns", row.map_or(0, <[f32]>::len));
+    assert!(
+        !read || out.len() == m * n,
+        "a row of {} for {n} columns",
+        row.map_or(0, <[f32]>::len)
+    );
     let threads = if m * n * k >= PARALLEL { Parallelism::Rayon(0) } else { Parallelism::None };
-    // SAFETY: the views reach all of their slices and no further; `out` has room for [m, n], which is written whole, and
-    // is read only where it was filled before.
+    // SAFETY: the views reach all of their slices and no further; `out` has room for [m, n], which
+    // is written whole, and is read only where it was filled before.
     #[allow(unsafe_code)]
     unsafe {
         gemm(

@@ -1,4 +1,5 @@
-//! Attention of the words of a sentence to each other: softmax, linear, and linear with a causal mask.
+//! Attention of the words of a sentence to each other: softmax, linear, and linear with a causal
+//! mask.
 
 use tapir::kernels;
 
@@ -123,7 +124,8 @@ impl Function<5> for Attention {
         let length = query.rows() / sentences;
         let drops = keep.data().len() > 1;
         let count = query.rows() * d;
-        let (mut d_query, mut d_key, mut d_value) = (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
+        let (mut d_query, mut d_key, mut d_value) =
+            (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
         let mut d_w = vec![0.0; length];
         for b in 0..sentences {
             let words = lengths.data()[b] as usize;
@@ -140,7 +142,8 @@ impl Function<5> for Attention {
                         d_w[j] = keep * kernels::dot(grad, &value.data()[row(j)]);
                         kernels::axpy(w * keep, grad, &mut d_value[row(j)]);
                     }
-                    // Both kinds divide by a sum, so that the mean is taken off; only what the sum is of differs.
+                    // Both kinds divide by a sum, so that the mean is taken off; only what the sum
+                    // is of differs.
                     let mean: f32 = w.iter().zip(&d_w).map(|(w, d)| w * d).sum();
                     for (j, w) in w.iter().enumerate() {
                         let d_score = match self.kind {

@@ -1,4 +1,5 @@
-//! The controller's memory cells (eqs. 6 to 9): c̃ is a weighted sum of earlier cells, then an LSTM's update.
+//! The controller's memory cells (eqs. 6 to 9): c̃ is a weighted sum of earlier cells, then an
+//! LSTM's update.
 
 use tapir::kernels;
 

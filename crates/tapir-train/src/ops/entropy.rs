@@ -14,7 +14,8 @@ impl Function<2> for Entropy {
     /// The gradient of the sum.
     type Saved = (Array, usize);
 
-    /// One column of logits is a sigmoid's (eq. 10): the target is then 0 or 1, and its entropy binary.
+    /// One column of logits is a sigmoid's (eq. 10): the target is then 0 or 1, and its entropy
+    /// binary.
     fn forward(&self, [logits, target]: [Array; 2]) -> (Array, Self::Saved) {
         let labels = logits.cols();
         let mut gradient = logits.data().to_vec();
@@ -42,7 +43,8 @@ impl Function<2> for Entropy {
                 let mean = logits.iter().sum::<f32>() * share;
                 let expected = mean + (1.0 - self.smoothing) * logits[gold];
                 total += f64::from((sum.ln() + top - expected) * weight);
-                row.iter_mut().for_each(|value| *value = ((*value - top).exp() / sum - share) * weight);
+                row.iter_mut()
+                    .for_each(|value| *value = ((*value - top).exp() / sum - share) * weight);
                 row[gold] -= (1.0 - self.smoothing) * weight;
             }
         }

@@ -43,7 +43,8 @@ impl Host for burn::backend::Cube {
 
     fn from_host(array: Array, device: &Self::Device) -> FloatTensor<Self> {
         use burn::backend::ops::FloatTensorOps;
-        let data = burn::tensor::TensorData::new(array.data().to_vec(), [array.rows(), array.cols()]);
+        let data =
+            burn::tensor::TensorData::new(array.data().to_vec(), [array.rows(), array.cols()]);
         Self::float_from_data(data, device)
     }
 }

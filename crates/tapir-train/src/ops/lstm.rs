@@ -99,7 +99,8 @@ pub(super) fn cell(gates: &mut [f32], before: &[f32], c: &mut [f32], h: &mut [f3
     }
 }
 
-/// The other way: activated gates become the gradients of their arguments; `d_cell` that of c becomes that of `before`.
+/// The other way: activated gates become the gradients of their arguments; `d_cell` that of c
+/// becomes that of `before`.
 pub(super) fn cell_gradient(
     gates: &mut [f32],
     before: &[f32],

@@ -1,8 +1,9 @@
 //! Fused operations: plain loops with a gradient of their own, as nodes of burn's autodiff graph.
 //!
-//! Recurrences and normalisations are many small operations a step; as single nodes they cost neither an allocation nor
-//! a graph entry each, and the gradient of a recurrent matrix is one product over all steps instead of a sum over steps.
-//! They run on the CPU: a GPU backend brings their inputs to the host and takes the result back.
+//! Recurrences and normalisations are many small operations a step; as single nodes they cost
+//! neither an allocation nor a graph entry each, and the gradient of a recurrent matrix is one
+//! product over all steps instead of a sum over steps. They run on the CPU: a GPU backend brings
+//! their inputs to the host and takes the result back.
 
 mod affine;
 mod array;
@@ -59,7 +60,10 @@ impl<B: Host, F: Function<N>, const N: usize> Backward<B, N> for Fused<F> {
 }
 
 /// Runs a function without recording it.
-fn run<B: Host, const N: usize>(f: impl Function<N>, inputs: [FloatTensor<B>; N]) -> FloatTensor<B> {
+fn run<B: Host, const N: usize>(
+    f: impl Function<N>,
+    inputs: [FloatTensor<B>; N],
+) -> FloatTensor<B> {
     let device = inputs[0].device();
     B::from_host(f.forward(inputs.map(B::to_host)).0, &device)
 }
@@ -84,7 +88,11 @@ fn record<B: Host, C: CheckpointStrategy, const N: usize>(
 #[cfg_attr(not(feature = "gpu"), backend_extension(Flex, Autodiff))]
 #[cfg_attr(feature = "gpu", backend_extension(Cube, Flex, Autodiff))]
 trait Fusions: Backend {
-    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self>;
+    fn affine(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
     fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self>;
     fn summaries(
         query: FloatTensor<Self>,
@@ -107,7 +115,11 @@ trait Fusions: Backend {
         bias: FloatTensor<Self>,
         unbiased: bool,
     ) -> FloatTensor<Self>;
-    fn entropy(logits: FloatTensor<Self>, target: FloatTensor<Self>, smoothing: f32) -> FloatTensor<Self>;
+    fn entropy(
+        logits: FloatTensor<Self>,
+        target: FloatTensor<Self>,
+        smoothing: f32,
+    ) -> FloatTensor<Self>;
     fn attention(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
@@ -122,7 +134,11 @@ trait Fusions: Backend {
 /// Both the plain backend and the recording one call the same functions.
 macro_rules! fusions {
     ($run:path) => {
-        fn lstm(gates: FloatTensor<Self>, state: FloatTensor<Self>, steps: usize) -> FloatTensor<Self> {
+        fn lstm(
+            gates: FloatTensor<Self>,
+            state: FloatTensor<Self>,
+            steps: usize,
+        ) -> FloatTensor<Self> {
             $run(lstm::Lstm { steps }, [gates, state])
         }
 
@@ -182,7 +198,11 @@ macro_rules! fusions {
 impl Fusions for Flex {
     fusions!(run::<Self, _>);
 
-    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn affine(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
         run::<Self, _>(affine::Affine, [x, weight, bias])
     }
 }
@@ -191,7 +211,11 @@ impl Fusions for Flex {
 impl Fusions for burn::backend::Cube {
     fusions!(run::<Self, _>);
 
-    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn affine(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
         Self::float_add(Self::float_matmul(x, weight), bias)
     }
 }
@@ -200,7 +224,11 @@ impl<B: Host, C: CheckpointStrategy> Fusions for Autodiff<B, C> {
     fusions!(record::<B, C, _>);
 
     /// A GPU takes its products itself.
-    fn affine(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn affine(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
         if B::ON_HOST {
             record::<B, C, _>(affine::Affine, [x, weight, bias])
         } else {
@@ -215,14 +243,18 @@ pub(crate) fn affine(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor
     Tensor::from_dispatch(<Dispatch as Fusions>::affine(x, weight, bias))
 }
 
-/// An LSTM over time-major rows: gates [steps × batch, 4H] (of the inputs, bias included), state [H, 4H] to h
-/// [steps × batch, H]. Gates in the order i, f, g, o.
+/// An LSTM over time-major rows: gates [steps × batch, 4H] (of the inputs, bias included), state
+/// [H, 4H] to h [steps × batch, H]. Gates in the order i, f, g, o.
 pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>, steps: usize) -> Tensor<2> {
-    Tensor::from_dispatch(<Dispatch as Fusions>::lstm(gates.into_dispatch(), state.into_dispatch(), steps))
+    Tensor::from_dispatch(<Dispatch as Fusions>::lstm(
+        gates.into_dispatch(),
+        state.into_dispatch(),
+        steps,
+    ))
 }
 
-/// The controller's attention (eqs. 4 to 6, for k̃): query, keys and φ [steps × batch, C], state [C, C], score [1, C] to
-/// k̃ and the attention weights, [steps × batch, C + memory].
+/// The controller's attention (eqs. 4 to 6, for k̃): query, keys and φ [steps × batch, C], state
+/// [C, C], score [1, C] to k̃ and the attention weights, [steps × batch, C + memory].
 pub(crate) fn summaries(
     query: Tensor<2>,
     state: Tensor<2>,
@@ -243,9 +275,14 @@ pub(crate) fn summaries(
     ))
 }
 
-/// The controller's cells (eqs. 6 to 9): gates [steps × batch, 4C], attention [steps × batch, memory] to k
-/// [steps × batch, C]. Gates in the order i, f, ĉ, o.
-pub(crate) fn cells(gates: Tensor<2>, attention: Tensor<2>, steps: usize, memory: usize) -> Tensor<2> {
+/// The controller's cells (eqs. 6 to 9): gates [steps × batch, 4C], attention [steps × batch,
+/// memory] to k [steps × batch, C]. Gates in the order i, f, ĉ, o.
+pub(crate) fn cells(
+    gates: Tensor<2>,
+    attention: Tensor<2>,
+    steps: usize,
+    memory: usize,
+) -> Tensor<2> {
     let (gates, attention) = (gates.into_dispatch(), attention.into_dispatch());
     Tensor::from_dispatch(<Dispatch as Fusions>::cells(gates, attention, steps, memory))
 }
@@ -256,14 +293,16 @@ pub(crate) fn norm(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, unbiased: b
     Tensor::from_dispatch(<Dispatch as Fusions>::norm(x, weight, bias, unbiased))
 }
 
-/// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight, to [1, 1].
+/// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight,
+/// to [1, 1].
 pub(crate) fn entropy(logits: Tensor<2>, target: Tensor<2>, smoothing: f32) -> Tensor<2> {
     let (logits, target) = (logits.into_dispatch(), target.into_dispatch());
     Tensor::from_dispatch(<Dispatch as Fusions>::entropy(logits, target, smoothing))
 }
 
-/// Attention of each sentence to itself: query, key, value [sentences × length, d], lengths [sentences, 1], keep (what
-/// dropout leaves of the attention weights) [sentences × heads × length, length] or [1, 1] to [sentences × length, d].
+/// Attention of each sentence to itself: query, key, value [sentences × length, d], lengths
+/// [sentences, 1], keep (what dropout leaves of the attention weights) [sentences × heads × length,
+/// length] or [1, 1] to [sentences × length, d].
 pub(crate) fn attention(
     [query, key, value]: [Tensor<2>; 3],
     lengths: Tensor<2>,

@@ -78,8 +78,8 @@ impl Norm {
                     lanes[j] += (chunk[j] - mean) * d[j];
                 }
             }
-            let dot =
-                lanes.iter().sum::<f32>() + rest.iter().zip(d_rest).map(|(v, d)| (v - mean) * d).sum::<f32>();
+            let dot = lanes.iter().sum::<f32>()
+                + rest.iter().zip(d_rest).map(|(v, d)| (v - mean) * d).sum::<f32>();
             let slope = if self.unbiased {
                 // r = 1 / (σ + ε), σ² = Σ / (d - 1)
                 let sigma = (1.0 / factor - EPSILON).max(f32::MIN_POSITIVE);
@@ -87,7 +87,9 @@ impl Norm {
             } else {
                 factor * factor * factor / d as f32
             };
-            d_x.extend(row.iter().zip(&d_y).map(|(v, d)| factor * (d - total) - (v - mean) * dot * slope));
+            d_x.extend(
+                row.iter().zip(&d_y).map(|(v, d)| factor * (d - total) - (v - mean) * dot * slope),
+            );
         }
         [Array::new(d_x, x.rows(), d), Array::new(d_weight, 1, d), Array::new(d_bias, 1, d)]
     }

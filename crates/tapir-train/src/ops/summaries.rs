@@ -1,5 +1,6 @@
-//! The controller's attention over the memory (eqs. 4 to 6). The reviser is not run in training, so that φ is known for
-//! all steps beforehand, and k̃ depends on nothing that the cells compute: only k̃ itself is recurrent.
+//! The controller's attention over the memory (eqs. 4 to 6). The reviser is not run in training, so
+//! that φ is known for all steps beforehand, and k̃ depends on nothing that the cells compute: only
+//! k̃ itself is recurrent.
 
 use tapir::kernels;
 
@@ -53,13 +54,20 @@ impl Function<5> for Summaries {
                 for (slot, i) in window.clone().enumerate() {
                     let u = &mut u[(row * slots + slot) * n..(row * slots + slot + 1) * n];
                     let key = &keys.data()[(i * batch + b) * n..(i * batch + b + 1) * n];
-                    u.iter_mut().zip(&q[b * n..(b + 1) * n]).zip(key).for_each(|((u, q), k)| *u = q + k);
+                    u.iter_mut()
+                        .zip(&q[b * n..(b + 1) * n])
+                        .zip(key)
+                        .for_each(|((u, q), k)| *u = q + k);
                     kernels::tanh(u);
                     s[slot] = kernels::dot(score.data(), u);
                 }
                 kernels::softmax(&mut s[..entries]);
                 for (slot, i) in window.enumerate() {
-                    kernels::axpy(s[slot], &phi.data()[(i * batch + b) * n..(i * batch + b + 1) * n], k);
+                    kernels::axpy(
+                        s[slot],
+                        &phi.data()[(i * batch + b) * n..(i * batch + b + 1) * n],
+                        k,
+                    );
                 }
                 summary[b * n..(b + 1) * n].copy_from_slice(k);
             }
@@ -107,7 +115,11 @@ impl Function<5> for Summaries {
                         .zip(score.data())
                         .for_each(|((d, u), v)| *d = d_e * v * (1.0 - u * u));
                     kernels::axpy(1.0, &d_u, d_q);
-                    kernels::axpy(1.0, &d_u, &mut d_keys[(i * batch + b) * n..(i * batch + b + 1) * n]);
+                    kernels::axpy(
+                        1.0,
+                        &d_u,
+                        &mut d_keys[(i * batch + b) * n..(i * batch + b + 1) * n],
+                    );
                 }
             }
             if t > 1 {

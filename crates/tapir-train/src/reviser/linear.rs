@@ -1,4 +1,5 @@
-//! Linear attention of the Linear Transformer reviser and of the action generator (appendix, eqs. 14 and 15).
+//! Linear attention of the Linear Transformer reviser and of the action generator (appendix, eqs.
+//! 14 and 15).
 
 use burn::tensor::Tensor;
 
@@ -7,7 +8,8 @@ use crate::Dropout;
 use crate::ops::{self, AttentionKind};
 use crate::weights::tensor;
 
-/// Queries, keys and values [rows, d] to attended [rows, d]. Its weights are never formed by the original: no dropout.
+/// Queries, keys and values [rows, d] to attended [rows, d]. Its weights are never formed by the
+/// original: no dropout.
 pub(super) fn attend(
     qkv: [Tensor<2>; 3],
     sentences: &Sentences,

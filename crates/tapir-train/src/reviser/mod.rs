@@ -1,4 +1,5 @@
-//! The reviser (§3): a bidirectional encoder that recomputes every label. The second pass, and the reference model.
+//! The reviser (§3): a bidirectional encoder that recomputes every label. The second pass, and the
+//! reference model.
 //!
 //! Word vector, projection to d, positions, layers, norm, logits, as in the crate `tapir`.
 
@@ -76,15 +77,24 @@ impl Reviser {
         }
     }
 
-    /// Logits of every row, [rows, labels], rows sentence-major: row b · length + t is word t of sentence b.
-    pub(crate) fn forward(&self, words: &Words, sentences: &Sentences, dropout: &mut Dropout) -> Tensor<2> {
+    /// Logits of every row, [rows, labels], rows sentence-major: row b · length + t is word t of
+    /// sentence b.
+    pub(crate) fn forward(
+        &self,
+        words: &Words,
+        sentences: &Sentences,
+        dropout: &mut Dropout,
+    ) -> Tensor<2> {
         let x = self.input.forward(words);
         let positions = positions::sinusoidal(sentences, x.dims()[1], dropout.device());
         let mut x = dropout.apply(x + positions);
         for layer in &self.layers {
-            let qkv = [&layer.query, &layer.key, &layer.value].map(|affine| affine.forward(x.clone()));
+            let qkv =
+                [&layer.query, &layer.key, &layer.value].map(|affine| affine.forward(x.clone()));
             let attended = match self.kind {
-                ReviserKind::Transformer => transformer::attend(qkv, sentences, self.heads, dropout),
+                ReviserKind::Transformer => {
+                    transformer::attend(qkv, sentences, self.heads, dropout)
+                }
                 ReviserKind::LinearTransformer => {
                     linear::attend(qkv, sentences, self.heads, self.causal, dropout)
                 }

@@ -20,7 +20,8 @@ pub(crate) fn read<const STREAMS: usize>(bytes: &[u64]) -> u64 {
     bytes.iter().fold(0, |all, x| all ^ x)
 }
 
-/// Read from several places at once, with eight independent accumulators; less than 512 bytes to the stream are left out.
+/// Read from several places at once, with eight independent accumulators; less than 512 bytes to
+/// the stream are left out.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn read_avx2<const STREAMS: usize>(bytes: &[u64]) -> u64 {
@@ -34,7 +35,9 @@ fn read_avx2<const STREAMS: usize>(bytes: &[u64]) -> u64 {
         for (j, sum) in sums.iter_mut().enumerate() {
             let at = j / run * each + (i * run + j % run) * 4;
             // SAFETY: j / run < STREAMS, and (i + 1) * run * 4 <= each.
-            *sum = _mm256_xor_si256(*sum, unsafe { _mm256_loadu_si256(bytes.as_ptr().add(at).cast()) });
+            *sum = _mm256_xor_si256(*sum, unsafe {
+                _mm256_loadu_si256(bytes.as_ptr().add(at).cast())
+            });
         }
     }
     let all = sums.into_iter().fold(_mm256_setzero_si256(), |a, b| _mm256_xor_si256(a, b));
@@ -55,16 +58,21 @@ fn read_avx512<const STREAMS: usize>(bytes: &[u64]) -> u64 {
         for (j, sum) in sums.iter_mut().enumerate() {
             let at = j / run * each + (i * run + j % run) * 8;
             // SAFETY: j / run < STREAMS, and (i + 1) * run * 8 <= each.
-            *sum = _mm512_xor_si512(*sum, unsafe { _mm512_loadu_si512(bytes.as_ptr().add(at).cast()) });
+            *sum = _mm512_xor_si512(*sum, unsafe {
+                _mm512_loadu_si512(bytes.as_ptr().add(at).cast())
+            });
         }
     }
     let all = sums.into_iter().fold(_mm512_setzero_si512(), |a, b| _mm512_xor_si512(a, b));
     _mm512_reduce_add_epi64(all) as u64
 }
 
-/// Seconds that each of the contestants takes: the median of interleaved repetitions, or with `--best` the shortest,
-/// for a machine that is busy with other things.
-pub(crate) fn race<const N: usize>(repetitions: usize, mut contestants: [&mut dyn FnMut(); N]) -> [f64; N] {
+/// Seconds that each of the contestants takes: the median of interleaved repetitions, or with
+/// `--best` the shortest, for a machine that is busy with other things.
+pub(crate) fn race<const N: usize>(
+    repetitions: usize,
+    mut contestants: [&mut dyn FnMut(); N],
+) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
     for repetition in 0..=repetitions {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {

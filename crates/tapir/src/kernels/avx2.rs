@@ -1,12 +1,13 @@
 //! 16 lanes as two registers of AVX2 with FMA.
 
 use std::arch::x86_64::{
-    __m256, __m256i, _MM_HINT_T1, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_loadu_si128, _mm_movehl_ps,
-    _mm_prefetch, _mm_shuffle_ps, _mm256_add_epi32, _mm256_add_ps, _mm256_and_ps, _mm256_andnot_ps,
-    _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cvtepi8_epi16,
-    _mm256_cvtepi32_ps, _mm256_div_ps, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
-    _mm256_madd_epi16, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_set1_epi32,
-    _mm256_set1_ps, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_storeu_ps, _mm256_sub_ps,
+    __m256, __m256i, _MM_HINT_T1, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_loadu_si128,
+    _mm_movehl_ps, _mm_prefetch, _mm_shuffle_ps, _mm256_add_epi32, _mm256_add_ps, _mm256_and_ps,
+    _mm256_andnot_ps, _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps,
+    _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps, _mm256_div_ps, _mm256_extractf128_ps,
+    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_madd_epi16, _mm256_max_ps, _mm256_min_ps,
+    _mm256_mul_ps, _mm256_or_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_si256,
+    _mm256_slli_epi32, _mm256_storeu_ps, _mm256_sub_ps,
 };
 
 use super::isa::Kernel;
@@ -27,8 +28,8 @@ macro_rules! intrinsics {
     ($(fn $name:ident($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
         #[inline(always)]
         fn $name($self $(, $arg: $ty)*) $(-> $out)? {
-            // SAFETY: `self` exists only inside `run`, where the instructions are enabled. The only memory
-            // touched is that of references, within their lengths.
+            // SAFETY: `self` exists only inside `run`, where the instructions are enabled. The only
+            // memory touched is that of references, within their lengths.
             unsafe { $body }
         }
     )*};
@@ -48,8 +49,8 @@ impl Simd for Avx2 {
     type I32 = [__m256i; 2];
     type Pairs = [__m256i; 2];
 
-    // 16 registers: up to 12 sums of eight lanes, and what is multiplied. Three rows times two panels of f32 would
-    // spill.
+    // 16 registers: up to 12 sums of eight lanes, and what is multiplied. Three rows times two
+    // panels of f32 would spill.
     const PANELS: [usize; MOST_ROWS] = [4, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0];
     const PANELS_INT8: [usize; MOST_ROWS] = [4, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0];
 

@@ -3,10 +3,11 @@
 use std::arch::x86_64::{
     __m512, __m512i, _MM_HINT_T1, _mm_prefetch, _mm256_add_ps, _mm256_loadu_si256, _mm512_abs_ps,
     _mm512_add_epi32, _mm512_add_ps, _mm512_and_ps, _mm512_castps_si512, _mm512_castps512_ps256,
-    _mm512_castsi512_ps, _mm512_cvtepi8_epi16, _mm512_cvtepi32_ps, _mm512_div_ps, _mm512_dpwssd_epi32,
-    _mm512_extractf32x8_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_madd_epi16, _mm512_max_ps,
-    _mm512_min_ps, _mm512_mul_ps, _mm512_or_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512,
-    _mm512_slli_epi32, _mm512_storeu_ps, _mm512_sub_ps,
+    _mm512_castsi512_ps, _mm512_cvtepi8_epi16, _mm512_cvtepi32_ps, _mm512_div_ps,
+    _mm512_dpwssd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
+    _mm512_madd_epi16, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_or_ps,
+    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_storeu_ps,
+    _mm512_sub_ps,
 };
 
 use super::avx2::sum8;
@@ -34,8 +35,8 @@ macro_rules! intrinsics {
     ($(fn $name:ident($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
         #[inline(always)]
         fn $name($self $(, $arg: $ty)*) $(-> $out)? {
-            // SAFETY: `self` exists only inside `run` and `run_vnni`, where the instructions are enabled. The
-            // only memory touched is that of references, within their lengths.
+            // SAFETY: `self` exists only inside `run` and `run_vnni`, where the instructions are
+            // enabled. The only memory touched is that of references, within their lengths.
             unsafe { $body }
         }
     )*};

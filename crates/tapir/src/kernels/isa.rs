@@ -93,8 +93,8 @@ pub fn isa() -> Isa {
 pub(super) trait Kernel {
     type Output;
 
-    /// To be marked `#[inline(always)]`, with everything in it that touches a vector: only then is it compiled
-    /// with the instructions of the function that calls it.
+    /// To be marked `#[inline(always)]`, with everything in it that touches a vector: only then is
+    /// it compiled with the instructions of the function that calls it.
     fn run<S: Simd>(self, s: S) -> Self::Output;
 }
 

@@ -8,10 +8,13 @@ const ROUND: f32 = 12_582_912.0;
 const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
-/// (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2, highest power first: the classic minimax polynomial of Cephes.
-const POLYNOMIAL: [f32; 6] = [1.987_569_1e-4, 1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
+/// (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2, highest power first: the classic minimax polynomial
+/// of Cephes.
+const POLYNOMIAL: [f32; 6] =
+    [1.987_569_1e-4, 1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
 
-/// x = n ln 2 + r with whole n and small r; returns n and exp(r) - 1, which keeps its precision near zero.
+/// x = n ln 2 + r with whole n and small r; returns n and exp(r) - 1, which keeps its precision
+/// near zero.
 #[inline(always)]
 fn reduce<S: Simd>(s: S, x: S::F32) -> (S::F32, S::F32) {
     let round = s.splat(ROUND);

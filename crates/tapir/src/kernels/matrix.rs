@@ -10,8 +10,9 @@ use super::simd::LANES;
 
 /// A weight matrix [outputs, inputs], packed once for the product that is taken.
 ///
-/// Outputs are cut into panels of 16, the last padded with zeros, and within a panel the weights of one input lie
-/// side by side. So the product reads memory from front to back, and needs no sum across a vector.
+/// Outputs are cut into panels of 16, the last padded with zeros, and within a panel the weights of
+/// one input lie side by side. So the product reads memory from front to back, and needs no sum
+/// across a vector.
 ///
 /// A row's result does not depend on the rows that are computed with it, to the bit.
 #[derive(Clone)]
@@ -49,7 +50,11 @@ fn room<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> &mut [T] {
 impl Matrix {
     /// Pack weights [outputs, inputs], row by row as in PyTorch's `Linear.weight`.
     pub fn from_f32(weights: &[f32], outputs: usize, inputs: usize) -> Self {
-        assert_eq!(Some(weights.len()), outputs.checked_mul(inputs), "weights are [outputs, inputs]");
+        assert_eq!(
+            Some(weights.len()),
+            outputs.checked_mul(inputs),
+            "weights are [outputs, inputs]"
+        );
         let mut lines = vec![LineF32([0.0; LANES]); outputs.div_ceil(LANES) * inputs];
         for (output, row) in weights.chunks_exact(inputs.max(1)).enumerate() {
             let panel = &mut lines[output / LANES * inputs..][..inputs];
@@ -60,9 +65,14 @@ impl Matrix {
         Self { packed: Packed::F32(lines), outputs, inputs }
     }
 
-    /// Pack weights [outputs, inputs] with a scale for each output: the weight is `weights[o][i] * scales[o]`.
+    /// Pack weights [outputs, inputs] with a scale for each output: the weight is `weights[o][i] *
+    /// scales[o]`.
     pub fn from_int8(weights: &[i8], scales: &[f32], outputs: usize, inputs: usize) -> Self {
-        assert_eq!(Some(weights.len()), outputs.checked_mul(inputs), "weights are [outputs, inputs]");
+        assert_eq!(
+            Some(weights.len()),
+            outputs.checked_mul(inputs),
+            "weights are [outputs, inputs]"
+        );
         assert_eq!(scales.len(), outputs, "scales are [outputs]");
         let (panels, height) = (outputs.div_ceil(LANES), inputs.div_ceil(INPUTS));
         let mut lines = vec![LineInt8([[[0; 2]; LANES]; 2]); panels * height];
@@ -91,13 +101,22 @@ impl Matrix {
     pub fn bytes(&self) -> usize {
         match &self.packed {
             Packed::F32(lines) => size_of_val(lines.as_slice()),
-            Packed::Int8(lines, scales) => size_of_val(lines.as_slice()) + size_of_val(scales.as_slice()),
+            Packed::Int8(lines, scales) => {
+                size_of_val(lines.as_slice()) + size_of_val(scales.as_slice())
+            }
         }
     }
 
-    /// `y[r] = W x[r] + bias` for each of the rows; `x` is `[rows, inputs]`, `y` `[rows, outputs]`, and `bias`
-    /// `[outputs]` or empty for none.
-    pub fn apply(&self, x: &[f32], rows: usize, bias: &[f32], y: &mut [f32], scratch: &mut Scratch) {
+    /// `y[r] = W x[r] + bias` for each of the rows; `x` is `[rows, inputs]`, `y` `[rows, outputs]`,
+    /// and `bias` `[outputs]` or empty for none.
+    pub fn apply(
+        &self,
+        x: &[f32],
+        rows: usize,
+        bias: &[f32],
+        y: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
         self.apply_with(isa(), x, rows, bias, y, scratch);
     }
 
@@ -165,7 +184,8 @@ impl fmt::Debug for Matrix {
     }
 }
 
-/// What runs a kernel: an instruction set, or in tests also a shape of tiles that the machine does not have.
+/// What runs a kernel: an instruction set, or in tests also a shape of tiles that the machine does
+/// not have.
 trait Runner {
     fn run<K: Kernel<Output = ()>>(&mut self, kernel: K);
 }
@@ -181,10 +201,11 @@ impl Runner for On {
 /// The largest scale of a row of int8: with it, even -128 stands for a finite number.
 pub const LARGEST_SCALE: f32 = f32::MAX / 128.0;
 
-/// Quantise weights [outputs, inputs] to int8, symmetrically, with a scale for each output: the greatest weight of
-/// a row becomes 127.
+/// Quantise weights [outputs, inputs] to int8, symmetrically, with a scale for each output: the
+/// greatest weight of a row becomes 127.
 ///
-/// A row of zeros has the scale 0, and a row that is not finite the scale NaN, so that its outputs show it.
+/// A row of zeros has the scale 0, and a row that is not finite the scale NaN, so that its outputs
+/// show it.
 pub fn quantize_rows(weights: &[f32], outputs: usize, inputs: usize) -> (Vec<i8>, Vec<f32>) {
     assert_eq!(Some(weights.len()), outputs.checked_mul(inputs), "weights are [outputs, inputs]");
     let mut quantized = vec![0; weights.len()];
@@ -269,7 +290,8 @@ mod tests {
                 let mut sum = bias.get(output).copied().map_or(0.0, f64::from);
                 let mut size = sum.abs();
                 for input in 0..inputs {
-                    let term = f64::from(w[output * inputs + input]) * f64::from(x[row * inputs + input]);
+                    let term =
+                        f64::from(w[output * inputs + input]) * f64::from(x[row * inputs + input]);
                     sum += term;
                     size += term.abs();
                 }
@@ -302,22 +324,37 @@ mod tests {
         let bias = if with_bias { numbers(outputs, seed + 2) } else { Vec::new() };
         let (quantized, scales) = quantize_rows(&w, outputs, inputs);
         let matrix = Matrix::from_int8(&quantized, &scales, outputs, inputs);
-        let restored: Vec<f32> = (0..w.len()).map(|i| f32::from(quantized[i]) * scales[i / inputs]).collect();
+        let restored: Vec<f32> =
+            (0..w.len()).map(|i| f32::from(quantized[i]) * scales[i / inputs]).collect();
         let expected = plain(&restored, &x, rows, &bias, outputs, inputs);
         let all = products(&matrix, &x, rows, &bias);
         for (name, y) in &all {
             for (y, (expected, _)) in y.iter().zip(&expected) {
-                // Each activation is off by at most half a step of 1 / 16383, and weights are at most 1.
+                // Each activation is off by at most half a step of 1 / 16383, and weights are at
+                // most 1.
                 let error = (f64::from(*y) - expected).abs();
                 let bound = inputs as f64 * 0.51 / 16383.0 + 1e-5;
-                assert!(error <= bound, "{name}: {y}, not {expected}, {outputs} x {inputs}, {rows} rows");
+                assert!(
+                    error <= bound,
+                    "{name}: {y}, not {expected}, {outputs} x {inputs}, {rows} rows"
+                );
             }
             assert_eq!(bits(y), bits(&all[0].1), "{name} and {}", all[0].0);
         }
     }
 
-    const SHAPES: [(usize, usize); 10] =
-        [(1, 1), (15, 3), (16, 1), (17, 5), (31, 4), (33, 2), (129, 7), (160, 9), (5, 1023), (20, 2050)];
+    const SHAPES: [(usize, usize); 10] = [
+        (1, 1),
+        (15, 3),
+        (16, 1),
+        (17, 5),
+        (31, 4),
+        (33, 2),
+        (129, 7),
+        (160, 9),
+        (5, 1023),
+        (20, 2050),
+    ];
 
     #[test]
     fn products_of_odd_shapes() {
@@ -427,6 +464,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "x is [rows, inputs]")]
     fn a_wrong_length_panics() {
-        Matrix::from_f32(&[1.0; 6], 2, 3).apply(&[1.0; 5], 2, &[], &mut [0.0; 4], &mut Scratch::default());
+        Matrix::from_f32(&[1.0; 6], 2, 3).apply(
+            &[1.0; 5],
+            2,
+            &[],
+            &mut [0.0; 4],
+            &mut Scratch::default(),
+        );
     }
 }

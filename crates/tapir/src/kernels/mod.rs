@@ -1,13 +1,16 @@
 //! The arithmetic of the models: packed products and vectorised activations.
 //!
-//! Each kernel is written once, over vectors of 16 lanes, and compiled for AVX-512 (with and without VNNI), for AVX2
-//! with FMA, and for any machine. [`isa`] says which one runs; `TAPIR_KERNELS=portable|avx2|avx512|vnni` forces
-//! one. On one machine with one instruction set every result is reproducible to the bit, and does not depend on what
-//! is computed beside it.
+//! Each kernel is written once, over vectors of 16 lanes, and compiled for AVX-512 (with and
+//! without VNNI), for AVX2 with FMA, and for any machine. [`isa`] says which one runs;
+//! `TAPIR_KERNELS=portable|avx2|avx512|vnni` forces one. On one machine with one instruction set
+//! every result is reproducible to the bit, and does not depend on what is computed beside it.
 //!
 //! Slices of the wrong length are errors of the program, and panic.
 
-#![allow(unsafe_code, reason = "vector instructions and the pointers they read; nowhere else in this crate")]
+#![allow(
+    unsafe_code,
+    reason = "vector instructions and the pointers they read; nowhere else in this crate"
+)]
 #![allow(
     clippy::inline_always,
     reason = "a kernel is compiled with the features of the function it is inlined into"
@@ -30,14 +33,15 @@ mod simd;
 mod tiles;
 mod vectors;
 
-pub use attention::attention;
+pub(crate) use attention::attention;
 pub use isa::{Isa, isa};
-pub use matrix::{LARGEST_SCALE, Matrix, Scratch, quantize_rows};
-pub use vectors::{
-    axpy, axpy_with, dot, dot_with, exp, exp_with, gates, gates_in_place, gates_in_place_with, relu,
-    relu_with, sigmoid, sigmoid_with, softmax, softmax_with, tanh, tanh_with,
-};
+pub use matrix::LARGEST_SCALE;
+// The benchmark of the kernels measures products by themselves.
+#[doc(hidden)]
+pub use matrix::{Matrix, Scratch, quantize_rows};
+pub use vectors::{axpy, dot, sigmoid, softmax, tanh};
+pub(crate) use vectors::{gates, relu};
 
-/// Panels to the tile with 1, 2, … rows where there are 32 registers of 16 lanes: at least eight sums in flight, and
-/// at most 24.
+/// Panels to the tile with 1, 2, … rows where there are 32 registers of 16 lanes: at least eight
+/// sums in flight, and at most 24.
 const WIDE_PANELS: [usize; simd::MOST_ROWS] = [8, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2];

@@ -11,7 +11,8 @@ pub(super) struct ProductF32<'a> {
     pub(super) weights: &'a [LineF32],
     /// [rows, inputs].
     pub(super) x: &'a [f32],
-    /// Room for `x` with the rows of a block interleaved, [blocks, inputs, rows of the block]; unused for one row.
+    /// Room for `x` with the rows of a block interleaved, [blocks, inputs, rows of the block];
+    /// unused for one row.
     pub(super) packed: &'a mut [f32],
     /// [outputs], or empty for none.
     pub(super) bias: &'a [f32],
@@ -63,7 +64,8 @@ pub(super) fn interleave<T: Copy>(from: &[T], to: &mut [T], rows: usize, blocks:
     }
 }
 
-/// `R` rows side by side. Front to back, with a number of rows that is known: with strides it was several times slower.
+/// `R` rows side by side. Front to back, with a number of rows that is known: with strides it was
+/// several times slower.
 #[inline(always)]
 fn side_by_side<T: Copy, const R: usize>(from: &[T], to: &mut [T]) {
     let width = from.len() / R;
@@ -94,8 +96,8 @@ impl<S: Simd> Tiles<S> for ProductF32<'_> {
             }
             let end = inputs.min(k + CHUNK);
             while k < end {
-                // SAFETY: k < inputs, p < P and r < R, and the slices above are P * inputs lines and R * inputs
-                // numbers long.
+                // SAFETY: k < inputs, p < P and r < R, and the slices above are P * inputs lines
+                // and R * inputs numbers long.
                 unsafe {
                     let mut w = [s.splat(0.0); P];
                     for p in 0..P {

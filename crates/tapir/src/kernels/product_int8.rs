@@ -18,7 +18,8 @@ const LIMIT: f32 = 16_383.0;
 /// Cache lines whose products an i32 holds, whatever the weights: 1024 inputs * 128 * 16383 < 2^31.
 const BLOCK: usize = 1024 / INPUTS;
 
-/// Rows whose activations are all smaller count as zero: the inverse of their scale would not be finite.
+/// Rows whose activations are all smaller count as zero: the inverse of their scale would not be
+/// finite.
 const SMALLEST: f32 = 1e-30;
 
 /// Adding it to a small number leaves the number, rounded, in the low bits.
@@ -26,8 +27,8 @@ const ROUND: f32 = 12_582_912.0;
 
 /// y[r] = W x[r] + bias.
 ///
-/// Sums are exact within a block of 1024 inputs, and the few roundings that follow come in the same order, so the
-/// result is the same on every machine.
+/// Sums are exact within a block of 1024 inputs, and the few roundings that follow come in the same
+/// order, so the result is the same on every machine.
 pub(super) struct ProductInt8<'a> {
     /// [panels, inputs / 4, 2, 16, 2].
     pub(super) weights: &'a [LineInt8],
@@ -35,7 +36,8 @@ pub(super) struct ProductInt8<'a> {
     pub(super) scales: &'a [f32],
     /// [rows, inputs].
     pub(super) x: &'a [f32],
-    /// Room for quantised activations in pairs, [rows, inputs / 2] where inputs are rounded up to 4.
+    /// Room for quantised activations in pairs, [rows, inputs / 2] where inputs are rounded up to
+    /// 4.
     pub(super) quantized: &'a mut [[i16; 2]],
     /// Room for the same with the rows of a block interleaved; unused for one row.
     pub(super) packed: &'a mut [[i16; 2]],
@@ -61,7 +63,8 @@ impl Kernel for ProductInt8<'_> {
         assert_eq!(self.quantized.len(), rows * lines * PAIRS);
         for row in 0..rows {
             let x = &self.x[row * self.inputs..][..self.inputs];
-            let quantized = self.quantized[row * lines * PAIRS..][..lines * PAIRS].as_flattened_mut();
+            let quantized =
+                self.quantized[row * lines * PAIRS..][..lines * PAIRS].as_flattened_mut();
             self.row_scales[row] = quantize(x, quantized);
         }
         if rows > 1 {
@@ -119,13 +122,15 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
                 let next = end.min(line + CHUNK);
                 while line < next {
                     for pair in 0..PAIRS {
-                        // SAFETY: line < lines, p < P and r < R; the slices above are P * lines cache lines,
-                        // which hold two rows of 32 bytes, and R * lines * 2 pairs long.
+                        // SAFETY: line < lines, p < P and r < R; the slices above are P * lines
+                        // cache lines, which hold two rows of 32 bytes, and R * lines * 2 pairs
+                        // long.
                         unsafe {
                             let mut w = [s.splat_pair(x); P];
                             for p in 0..P {
-                                w[p] =
-                                    s.load_pairs(weights.add(p * lines + line).cast::<i8>().add(pair * 32));
+                                w[p] = s.load_pairs(
+                                    weights.add(p * lines + line).cast::<i8>().add(pair * 32),
+                                );
                             }
                             for r in 0..R {
                                 let x = s.splat_pair(x.add((line * PAIRS + pair) * R + r));
@@ -149,7 +154,8 @@ impl<S: Simd> Tiles<S> for ProductInt8<'_> {
             let row_scale = s.splat(self.row_scales[row + r]);
             for p in 0..P {
                 let output = (panel + p) * LANES;
-                let scales = self.scales[output..].first_chunk().expect("scales are padded to the panel");
+                let scales =
+                    self.scales[output..].first_chunk().expect("scales are padded to the panel");
                 let scaled = s.mul(sums[r][p], s.mul(s.read(scales), row_scale));
                 let y = &mut self.y[(row + r) * self.outputs..][..self.outputs][output..];
                 write(s, scaled, self.bias.get(output..).unwrap_or_default(), y);

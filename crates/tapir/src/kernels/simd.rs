@@ -8,7 +8,8 @@ pub(super) const MOST_ROWS: usize = 12;
 
 /// Operations on 16 lanes: one register of AVX-512, two of AVX2, four of SSE or NEON.
 ///
-/// A value of the type is the proof that the machine has the instructions, so most methods are safe.
+/// A value of the type is the proof that the machine has the instructions, so most methods are
+/// safe.
 pub(super) trait Simd: Copy {
     /// 16 f32.
     type F32: Copy;
@@ -19,8 +20,8 @@ pub(super) trait Simd: Copy {
 
     /// `PANELS[r]` panels of 16 outputs are multiplied with `r + 1` rows at once; 0 ends the list.
     ///
-    /// Only 1, 2, 4 and 8 occur. Rows times panels is the number of independent sums in flight, which must hide
-    /// the latency of an FMA and fit the registers.
+    /// Only 1, 2, 4 and 8 occur. Rows times panels is the number of independent sums in flight,
+    /// which must hide the latency of an FMA and fit the registers.
     const PANELS: [usize; MOST_ROWS];
     /// The same for int8.
     const PANELS_INT8: [usize; MOST_ROWS];

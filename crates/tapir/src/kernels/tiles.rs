@@ -9,8 +9,9 @@ pub(super) struct Turn {
     pub(super) blocks: usize,
 }
 
-/// Cache lines of a panel that are multiplied between two looks ahead. Each look asks for as many lines, in as many
-/// places, because each place is one more stream to the hardware's own prefetching.
+/// Cache lines of a panel that are multiplied between two looks ahead. Each look asks for as many
+/// lines, in as many places, because each place is one more stream to the hardware's own
+/// prefetching.
 pub(super) const CHUNK: usize = 4;
 
 /// What a tile asks memory for while it computes: its share of the panels that come next.
@@ -74,8 +75,9 @@ pub(super) trait Tiles<S: Simd> {
 
     /// Compute everything.
     ///
-    /// Panels are the outer loop, so that weights come from memory once, however many rows there are. Rows are
-    /// split evenly. How they are split does not show in the result: each output is one sum in one order.
+    /// Panels are the outer loop, so that weights come from memory once, however many rows there
+    /// are. Rows are split evenly. How they are split does not show in the result: each output is
+    /// one sum in one order.
     #[inline(always)]
     fn compute(&mut self, s: S, rows: usize, panels: usize) {
         if rows == 0 {

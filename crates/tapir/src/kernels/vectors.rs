@@ -1,7 +1,7 @@
 //! Functions of vectors: activations, gates, softmax and the products attention takes.
 //!
-//! What is left over at the end of a slice goes through the same code in a padded vector, so that a number's
-//! result does not depend on where it stands.
+//! What is left over at the end of a slice goes through the same code in a padded vector, so that a
+//! number's result does not depend on where it stands.
 
 use super::isa::{self, Isa, Kernel, isa};
 use super::math;
@@ -46,7 +46,7 @@ impl<M: Map> Kernel for InPlace<'_, M> {
 }
 
 macro_rules! in_place {
-    ($($(#[$doc:meta])* $name:ident, $with:ident, $map:ident = |$s:ident, $v:ident| $value:expr;)*) => {$(
+    ($($(#[$doc:meta])* $visible:vis $name:ident, $with:ident, $map:ident = |$s:ident, $v:ident| $value:expr;)*) => {$(
         #[derive(Clone, Copy)]
         struct $map;
 
@@ -58,26 +58,24 @@ macro_rules! in_place {
         }
 
         $(#[$doc])*
-        pub fn $name(x: &mut [f32]) {
+        $visible fn $name(x: &mut [f32]) {
             $with(isa(), x);
         }
 
         #[doc = concat!("[`", stringify!($name), "`] with the given instructions, which must be available.")]
-        pub fn $with(isa: Isa, x: &mut [f32]) {
+        fn $with(isa: Isa, x: &mut [f32]) {
             isa::run(isa, InPlace(x, $map));
         }
     )*};
 }
 
 in_place! {
-    /// e^x in place: infinity above the range of f32, zero below it.
-    exp, exp_with, Exp = |s, v| math::exp(s, v);
     /// 1 / (1 + e^-x) in place.
-    sigmoid, sigmoid_with, Sigmoid = |s, v| math::sigmoid(s, v);
+    pub sigmoid, sigmoid_with, Sigmoid = |s, v| math::sigmoid(s, v);
     /// tanh x in place.
-    tanh, tanh_with, Tanh = |s, v| math::tanh(s, v);
+    pub tanh, tanh_with, Tanh = |s, v| math::tanh(s, v);
     /// max(0, x) in place; NaN stays.
-    relu, relu_with, Relu = |s, v| s.max(s.splat(0.0), v);
+    pub(crate) relu, relu_with, Relu = |s, v| s.max(s.splat(0.0), v);
 }
 
 struct Gates<'a> {
@@ -123,19 +121,19 @@ impl Kernel for Gates<'_> {
 
 /// The gates of an LSTM, fused. `gates` is [4, n], before activation, in the order i, f, g, o:
 /// c' = sigmoid(f) c + sigmoid(i) tanh(g) and h = sigmoid(o) tanh(c'), each `[n]`.
-pub fn gates(gates: &[f32], c_in: &[f32], c_out: &mut [f32], h: &mut [f32]) {
+pub(crate) fn gates(gates: &[f32], c_in: &[f32], c_out: &mut [f32], h: &mut [f32]) {
     assert_eq!(c_in.len(), c_out.len(), "c is [n]");
     c_out.copy_from_slice(c_in);
     gates_in_place(gates, c_out, h);
 }
 
 /// [`gates`] that replaces c.
-pub fn gates_in_place(gates: &[f32], c: &mut [f32], h: &mut [f32]) {
+fn gates_in_place(gates: &[f32], c: &mut [f32], h: &mut [f32]) {
     gates_in_place_with(isa(), gates, c, h);
 }
 
 /// [`gates_in_place`] with the given instructions, which must be available.
-pub fn gates_in_place_with(isa: Isa, gates: &[f32], c: &mut [f32], h: &mut [f32]) {
+fn gates_in_place_with(isa: Isa, gates: &[f32], c: &mut [f32], h: &mut [f32]) {
     let n = c.len();
     assert_eq!(Some(gates.len()), n.checked_mul(4), "gates are [4, n]");
     assert_eq!(h.len(), n, "h is [n]");
@@ -175,14 +173,14 @@ impl Kernel for Softmax<'_> {
     }
 }
 
-/// Softmax in place, safe from overflow. Nothing happens to an empty slice; NaN, plus infinity, or nothing but minus
-/// infinity gives NaN.
+/// Softmax in place, safe from overflow. Nothing happens to an empty slice; NaN, plus infinity, or
+/// nothing but minus infinity gives NaN.
 pub fn softmax(x: &mut [f32]) {
     softmax_with(isa(), x);
 }
 
 /// [`softmax`] with the given instructions, which must be available.
-pub fn softmax_with(isa: Isa, x: &mut [f32]) {
+fn softmax_with(isa: Isa, x: &mut [f32]) {
     if !x.is_empty() {
         isa::run(isa, Softmax(x));
     }
@@ -218,7 +216,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// [`dot`] with the given instructions, which must be available.
-pub fn dot_with(isa: Isa, a: &[f32], b: &[f32]) -> f32 {
+fn dot_with(isa: Isa, a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "dot of vectors of different lengths");
     isa::run(isa, Dot(a, b))
 }
@@ -249,7 +247,7 @@ pub fn axpy(alpha: f32, x: &[f32], y: &mut [f32]) {
 }
 
 /// [`axpy`] with the given instructions, which must be available.
-pub fn axpy_with(isa: Isa, alpha: f32, x: &[f32], y: &mut [f32]) {
+fn axpy_with(isa: Isa, alpha: f32, x: &[f32], y: &mut [f32]) {
     assert_eq!(x.len(), y.len(), "axpy of vectors of different lengths");
     isa::run(isa, Axpy(alpha, x, y));
 }
@@ -259,6 +257,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// e^x, which no model needs by itself: infinity above the range of f32, zero below.
+    #[derive(Clone, Copy)]
+    struct Exp;
+
+    impl Map for Exp {
+        #[inline(always)]
+        fn map<S: Simd>(self, s: S, v: S::F32) -> S::F32 {
+            math::exp(s, v)
+        }
+    }
+
+    fn exp_with(isa: Isa, x: &mut [f32]) {
+        isa::run(isa, InPlace(x, Exp));
+    }
 
     /// Numbers that cover a range densely, of both signs and all sizes.
     fn inputs(most: f32) -> Vec<f32> {
@@ -312,7 +325,8 @@ mod tests {
             for (x, expected) in cases {
                 let mut y = [*x];
                 function(isa, &mut y);
-                let same = y[0].to_bits() == expected.to_bits() || y[0].is_nan() && expected.is_nan();
+                let same =
+                    y[0].to_bits() == expected.to_bits() || y[0].is_nan() && expected.is_nan();
                 assert!(same, "{isa}: f({x}) = {}, not {expected}", y[0]);
             }
         }
@@ -321,10 +335,19 @@ mod tests {
     #[test]
     fn edges() {
         let (inf, nan) = (f32::INFINITY, f32::NAN);
-        check_edge(exp_with, &[(0.0, 1.0), (88.73, inf), (inf, inf), (-104.0, 0.0), (-inf, 0.0), (nan, nan)]);
+        check_edge(
+            exp_with,
+            &[(0.0, 1.0), (88.73, inf), (inf, inf), (-104.0, 0.0), (-inf, 0.0), (nan, nan)],
+        );
         check_edge(sigmoid_with, &[(0.0, 0.5), (40.0, 1.0), (inf, 1.0), (-inf, 0.0), (nan, nan)]);
-        check_edge(tanh_with, &[(0.0, 0.0), (-0.0, -0.0), (30.0, 1.0), (inf, 1.0), (-inf, -1.0), (nan, nan)]);
-        check_edge(relu_with, &[(0.0, 0.0), (-1.5, 0.0), (2.5, 2.5), (-inf, 0.0), (inf, inf), (nan, nan)]);
+        check_edge(
+            tanh_with,
+            &[(0.0, 0.0), (-0.0, -0.0), (30.0, 1.0), (inf, 1.0), (-inf, -1.0), (nan, nan)],
+        );
+        check_edge(
+            relu_with,
+            &[(0.0, 0.0), (-1.5, 0.0), (2.5, 2.5), (-inf, 0.0), (inf, inf), (nan, nan)],
+        );
     }
 
     fn numbers() -> impl Strategy<Value = Vec<f32>> {

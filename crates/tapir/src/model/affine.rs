@@ -12,7 +12,12 @@ pub(crate) struct Affine {
 
 impl Affine {
     /// Reads `NAME.weight` [outputs, inputs] and `NAME.bias` [outputs].
-    pub(crate) fn load(tensors: &Tensors, name: &str, outputs: usize, inputs: usize) -> Result<Self> {
+    pub(crate) fn load(
+        tensors: &Tensors,
+        name: &str,
+        outputs: usize,
+        inputs: usize,
+    ) -> Result<Self> {
         let weight = tensors.matrix(&format!("{name}.weight"), outputs, inputs)?;
         let bias = tensors.values(&format!("{name}.bias"), &[outputs])?;
         Ok(Self { weight, bias })
@@ -26,8 +31,15 @@ impl Affine {
         self.weight.bytes() + size_of_val(&*self.bias)
     }
 
-    /// x: [rows, inputs], y: [rows, outputs]. A row's result does not depend on the other rows, to the bit.
-    pub(crate) fn apply(&self, x: &[f32], rows: usize, y: &mut [f32], scratch: &mut kernels::Scratch) {
+    /// x: [rows, inputs], y: [rows, outputs]. A row's result does not depend on the other rows, to
+    /// the bit.
+    pub(crate) fn apply(
+        &self,
+        x: &[f32],
+        rows: usize,
+        y: &mut [f32],
+        scratch: &mut kernels::Scratch,
+    ) {
         self.weight.apply(x, rows, &self.bias, y, scratch);
     }
 }

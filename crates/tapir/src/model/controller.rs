@@ -39,7 +39,12 @@ impl Controller {
                 query: Affine::load(tensors, &name("query"), n, hidden + n)?,
                 key: Affine::load(tensors, &name("key"), n, n)?,
                 score: (v, b),
-                gates: Affine::load(tensors, &name("gates"), 4 * n, n + if l == 0 { input } else { n })?,
+                gates: Affine::load(
+                    tensors,
+                    &name("gates"),
+                    4 * n,
+                    n + if l == 0 { input } else { n },
+                )?,
             })
         };
         Ok(Self { layers: (0..sizes.layers).map(layer).collect::<Result<_>>()?, hidden: n })
@@ -83,8 +88,9 @@ impl Controller {
         self.layers[layer].key.apply(phi, rows, keys, scratch);
     }
 
-    /// Reads the words in `scratch.x`, one of each of several streams, and leaves k_t of the last layer, [streams, C], in
-    /// `scratch.k`. `state` has a row of [`state_size`](Self::state_size) a stream.
+    /// Reads the words in `scratch.x`, one of each of several streams, and leaves k_t of the last
+    /// layer, [streams, C], in `scratch.k`. `state` has a row of [`state_size`](Self::state_size) a
+    /// stream.
     pub(crate) fn step<'a>(
         &self,
         streams: usize,
@@ -138,8 +144,9 @@ impl Controller {
             }
             layer.gates.apply(&scratch.joined, streams, gates, &mut scratch.kernel);
             let summaries = gates.chunks_exact(4 * n).zip(c_summaries.chunks_exact(n));
-            let results =
-                state.chunks_exact_mut(depth).zip(take(&mut scratch.k, streams * n).chunks_exact_mut(n));
+            let results = state
+                .chunks_exact_mut(depth)
+                .zip(take(&mut scratch.k, streams * n).chunks_exact_mut(n));
             for ((gates, c_summary), (state, k)) in summaries.zip(results) {
                 kernels::gates(gates, c_summary, &mut state[c_at.clone()], k);
             }
@@ -153,7 +160,7 @@ pub(crate) struct Recall<'a> {
     pub(crate) h: &'a [f32],
     /// The rows of memory of the last steps, at most N; none at the first step.
     pub(crate) memory: &'a [f32],
-    /// The controller's own rows of the same steps (cells c_i of eq. 6), the last of which is step t-1; at the first step
-    /// a row of zeros.
+    /// The controller's own rows of the same steps (cells c_i of eq. 6), the last of which is step
+    /// t-1; at the first step a row of zeros.
     pub(crate) cells: &'a [f32],
 }

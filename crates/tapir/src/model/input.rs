@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::Affine;
 use crate::kernels;
-use crate::tensors::{Table, Tensors};
+use crate::tensors::{RowTable, Tensors};
 use crate::vectors::WordVectors;
 use crate::{Config, Result, Vocabulary};
 
 /// Each of the two passes has an input stage of its own.
 pub(crate) struct Input {
     /// Trained rows, [words, embedding].
-    table: Table,
+    table: RowTable,
     words: usize,
     /// Pretrained rows, behind the trained ones.
     vectors: Option<Arc<WordVectors>>,

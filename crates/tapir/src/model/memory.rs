@@ -1,10 +1,11 @@
 //! The memory (§3.1): what was read, what was answered, and both together.
 //!
-//! The paper keeps three caches of the last N steps. Γʰ is the session's tape of processor states. Γᵖ is the tape that is
-//! written here: a row holds φ and, because the controller's attention needs it at every later step, the product W_c φ of
-//! each controller layer. Γᶻ is not kept: z is needed only while φ is made, and follows from the logits of the step.
-//! So φ_j is a function of h_j and of the logits that step j has *now*, which makes rewriting the memory after a revision,
-//! and restoring it when words are taken back, one and the same operation.
+//! The paper keeps three caches of the last N steps. Γʰ is the session's tape of processor states.
+//! Γᵖ is the tape that is written here: a row holds φ and, because the controller's attention needs
+//! it at every later step, the product W_c φ of each controller layer. Γᶻ is not kept: z is needed
+//! only while φ is made, and follows from the logits of the step. So φ_j is a function of h_j and
+//! of the logits that step j has *now*, which makes rewriting the memory after a revision, and
+//! restoring it when words are taken back, one and the same operation.
 
 use super::scratch::{Scratch, take};
 use super::{Affine, Controller};

@@ -20,6 +20,7 @@ pub(crate) use processor::Processor;
 pub(crate) use reviser::Reviser;
 pub(crate) use scratch::{Scratch, Streams, with as with_scratch};
 
+use crate::decode::{Decoder, Search};
 use crate::tensors::Tensors;
 use crate::{Config, Error, Labels, Mode, Parts, Result, Session, SessionOptions, Vocabulary};
 
@@ -40,6 +41,7 @@ pub struct Model(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
+    decoder: Decoder,
     first_pass: Option<FirstPass>,
     reviser: Option<Reviser>,
 }
@@ -64,7 +66,9 @@ impl Model {
         config.validate("config.json")?;
         if config.vectors.is_some() != vocabulary.vectors().is_some() {
             let reason = match &config.vectors {
-                Some(file) => format!("the vocabulary is open, but its vectors `{file}` were not given"),
+                Some(file) => {
+                    format!("the vocabulary is open, but its vectors `{file}` were not given")
+                }
                 None => "vectors were given, but `vectors` does not name them".to_owned(),
             };
             return Err(Error::invalid("config.json", reason));
@@ -97,7 +101,10 @@ impl Model {
             .as_ref()
             .map(|sizes| Reviser::load(&tensors, config, sizes, vocabulary, labels.len()));
         let (first_pass, reviser) = (first_pass.transpose()?, reviser.transpose()?);
-        Ok(Self(Arc::new(Inner { parts, first_pass, reviser })))
+        // Now that the file is known to hold all that the configuration lists, however long a list.
+        tensors.expect_no_others(&config.tensors(labels.len(), vocabulary.len()))?;
+        let decoder = Decoder::new(labels, config.scheme, config.decoding);
+        Ok(Self(Arc::new(Inner { parts, decoder, first_pass, reviser })))
     }
 
     /// The model as its files hold it.
@@ -113,6 +120,10 @@ impl Model {
     /// The label set.
     pub fn labels(&self) -> &Labels {
         &self.0.parts.labels
+    }
+
+    pub(crate) fn decoder(&self) -> &Decoder {
+        &self.0.decoder
     }
 
     /// The words it knows.
@@ -157,33 +168,43 @@ impl Model {
         }
     }
 
-    /// The reviser on a whole input, without a session: the label of every word, as after the last word of a session that
-    /// revises at each. What validation and full-sentence use need, at one run instead of one a word.
-    pub fn revise_whole<W: AsRef<str>>(&self, words: impl IntoIterator<Item = W>) -> Result<Vec<u16>> {
+    /// The reviser on a whole input, without a session: the label of every word, as after the last
+    /// word of a session that revises at each. What validation and full-sentence use need, at one
+    /// run instead of one a word.
+    pub fn revise_whole<W: AsRef<str>>(
+        &self,
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Vec<u16>> {
         let missing = || Error::MissingPart { mode: Mode::Restart, part: "reviser" };
         let reviser = self.reviser().ok_or_else(missing)?;
-        let mut ids: Vec<u32> = words.into_iter().map(|word| self.vocabulary().id(word.as_ref())).collect();
+        let mut ids: Vec<u32> =
+            words.into_iter().map(|word| self.vocabulary().id(word.as_ref())).collect();
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let (delay, limit) = (self.config().delay, self.config().max_length);
         ids.extend(std::iter::repeat_n(Vocabulary::NULL, delay));
         if ids.len() > limit {
-            let reason = format!("an input of {} words, delay included, is longer than {limit}", ids.len());
+            let reason =
+                format!("an input of {} words, delay included, is longer than {limit}", ids.len());
             return Err(Error::invalid("input", reason));
         }
-        let (labels, width) = (self.labels(), self.labels().len());
-        Ok(with_scratch(|scratch| {
+        let width = self.labels().len();
+        let mut labels = vec![0; ids.len() - delay];
+        with_scratch(|scratch| {
             reviser.run(&ids, &[ids.len()], scratch);
-            let rows = scratch.logits[..ids.len() * width].chunks_exact(width);
-            rows.skip(delay).map(|logits| labels.best(logits)).collect()
-        }))
+            let logits = &scratch.logits[delay * width..ids.len() * width];
+            self.decoder().sequence(None, logits, &mut Search::default(), &mut labels);
+        });
+        Ok(labels)
     }
 
-    /// Bytes of packed weights that every step of the first pass reads, and every run of the reviser.
+    /// Bytes of packed weights that every step of the first pass reads, and every run of the
+    /// reviser.
     pub fn weight_bytes(&self) -> (usize, usize) {
         let first_pass = self.0.first_pass.as_ref().map_or(0, |first| {
-            let revision = first.revision.as_ref().map_or(0, |r| r.memory.bytes() + r.controller.bytes());
+            let revision =
+                first.revision.as_ref().map_or(0, |r| r.memory.bytes() + r.controller.bytes());
             first.processor.bytes() + revision
         });
         (first_pass, self.0.reviser.as_ref().map_or(0, Reviser::bytes))

@@ -36,7 +36,11 @@ impl Action {
     /// ```
     pub fn decide(value: f32, threshold: f32) -> Self {
         // A sigmoid can round to exactly 1, so τ = 1 needs a rule of its own.
-        if threshold <= 0.0 || (threshold < 1.0 && value >= threshold) { Self::Revise } else { Self::Write }
+        if threshold <= 0.0 || (threshold < 1.0 && value >= threshold) {
+            Self::Revise
+        } else {
+            Self::Write
+        }
     }
 }
 

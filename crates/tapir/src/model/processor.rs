@@ -1,4 +1,5 @@
-//! The incremental processor (§3): an LSTM that gives each word a label as it arrives. The first pass.
+//! The incremental processor (§3): an LSTM that gives each word a label as it arrives. The first
+//! pass.
 
 use super::scratch::{Scratch, take};
 use super::{Affine, Input};
@@ -28,7 +29,12 @@ impl Processor {
         let input = Input::load(tensors, "processor", config, vocabulary, sizes.projection)?;
         let layer = |l: usize| {
             let inputs = if l == 0 { input.size() } else { hidden };
-            Affine::load(tensors, &format!("processor.layers.{l}.gates"), 4 * hidden, inputs + hidden)
+            Affine::load(
+                tensors,
+                &format!("processor.layers.{l}.gates"),
+                4 * hidden,
+                inputs + hidden,
+            )
         };
         let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
         let output = Affine::load(tensors, "processor.output", labels, hidden)?;
@@ -51,7 +57,9 @@ impl Processor {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.input.bytes() + self.layers.iter().map(Affine::bytes).sum::<usize>() + self.output.bytes()
+        self.input.bytes()
+            + self.layers.iter().map(Affine::bytes).sum::<usize>()
+            + self.output.bytes()
     }
 
     /// h of the last layer, which stands for the prefix read so far.
@@ -59,10 +67,11 @@ impl Processor {
         &state[state.len() - 2 * self.hidden..state.len() - self.hidden]
     }
 
-    /// Reads a word of each of several streams: h_t = ψ(h_{t-1}, x_t), ỹ_t = f(h_t). Leaves x, [streams, inputs], in
-    /// `scratch.x`.
+    /// Reads a word of each of several streams: h_t = ψ(h_{t-1}, x_t), ỹ_t = f(h_t). Leaves x,
+    /// [streams, inputs], in `scratch.x`.
     ///
-    /// `before` and `state` are rows of [`state_size`](Self::state_size), `logits` rows of labels, one a stream.
+    /// `before` and `state` are rows of [`state_size`](Self::state_size), `logits` rows of labels,
+    /// one a stream.
     pub(crate) fn step(
         &self,
         ids: &[u32],

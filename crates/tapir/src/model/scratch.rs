@@ -26,8 +26,8 @@ pub(crate) struct Scratch {
     pub(crate) streams: Streams,
 }
 
-/// Rows of several streams side by side, gathered from their tapes for one product. Taken out of the scratch while it is
-/// in use, because what computes the product needs the rest of it.
+/// Rows of several streams side by side, gathered from their tapes for one product. Taken out of
+/// the scratch while it is in use, because what computes the product needs the rest of it.
 #[derive(Default)]
 pub(crate) struct Streams {
     pub(crate) ids: Vec<u32>,
@@ -47,7 +47,8 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
     SCRATCH.with_borrow_mut(f)
 }
 
-/// The first `len` values of a buffer, which grows if it must. What they hold is left over from earlier.
+/// The first `len` values of a buffer, which grows if it must. What they hold is left over from
+/// earlier.
 pub(crate) fn take(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     if buffer.len() < len {
         buffer.resize(len, 0.0);

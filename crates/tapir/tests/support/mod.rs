@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use tapir::{
-    Config, ControllerConfig, FORMAT_VERSION, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
-    Scheme, Vocabulary,
+    Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
+    Vocabulary,
 };
 
 /// How many words the random models know.
@@ -13,7 +13,11 @@ pub(crate) const WORDS: usize = 20;
 /// So many cases, or as many as `PROPTEST_CASES` asks for.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        config
+    } else {
+        ProptestConfig { cases, ..config }
+    }
 }
 
 pub(crate) fn word(index: usize) -> String {
@@ -25,7 +29,16 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
     let first_pass = (1..4usize, 1..10usize, proptest::option::of(1..7usize));
     let second_pass = (any::<bool>(), 1..3usize, 1..4usize, 1..4usize, 1..20usize);
     let controller = (1..3usize, 1..10usize, 1..6usize);
-    (first_pass, second_pass, controller, 0..3usize, 1..8usize, 2..7usize, any::<u64>(), 0.3..0.7f32)
+    (
+        first_pass,
+        second_pass,
+        controller,
+        0..3usize,
+        1..8usize,
+        2..7usize,
+        any::<u64>(),
+        0.3..0.7f32,
+    )
         .prop_map(
             |(
                 (layers, hidden, projection),
@@ -37,18 +50,14 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                 seed,
                 tau,
             )| {
-                let kind = if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
+                let kind =
+                    if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
                 let config = Config {
-                    version: FORMAT_VERSION,
                     task: "random".into(),
-                    scheme: Scheme::Iob,
-                    tokenizer: tapir::Tokenizer::default(),
                     delay,
                     threshold: tau,
                     max_length: 24,
                     embedding_dim: e,
-                    vector_gain: 1.0,
-                    vectors: None,
                     processor: Some(ProcessorConfig { layers, hidden, projection }),
                     controller: Some(ControllerConfig { layers: c_layers, hidden: c, memory }),
                     reviser: Some(ReviserConfig {
@@ -59,7 +68,7 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                         heads,
                         norm: None,
                     }),
-                    provenance: serde_json::Map::new(),
+                    ..Config::default()
                 };
                 let labels = Labels::new((0..n).map(|i| format!("B-{i}"))).unwrap();
                 let vocabulary = Vocabulary::new((0..WORDS).map(word)).unwrap();

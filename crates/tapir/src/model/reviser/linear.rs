@@ -5,10 +5,18 @@ use crate::model::scratch::take;
 
 const EPSILON: f32 = 1e-6;
 
-/// qkv: [rows, 3d] to attended: [rows, d]; queries and keys are replaced by their features φ(x) = elu(x) + 1.
+/// qkv: [rows, 3d] to attended: [rows, d]; queries and keys are replaced by their features φ(x) =
+/// elu(x) + 1.
 ///
-/// S = Σ φ(K_j) V_jᵀ and Z = Σ φ(K_j) are summed once for all positions, so that the cost is linear in the length.
-pub(super) fn attend(qkv: &mut [f32], attended: &mut [f32], heads: usize, d: usize, sums: &mut Vec<f32>) {
+/// S = Σ φ(K_j) V_jᵀ and Z = Σ φ(K_j) are summed once for all positions, so that the cost is linear
+/// in the length.
+pub(super) fn attend(
+    qkv: &mut [f32],
+    attended: &mut [f32],
+    heads: usize,
+    d: usize,
+    sums: &mut Vec<f32>,
+) {
     let size = d / heads;
     for row in qkv.chunks_exact_mut(3 * d) {
         row[..2 * d].iter_mut().for_each(|x| *x = if *x > 0.0 { *x + 1.0 } else { x.exp() });

@@ -1,7 +1,8 @@
-//! The reviser (§3): a bidirectional encoder that recomputes every label of the window. The second pass.
+//! The reviser (§3): a bidirectional encoder that recomputes every label of the window. The second
+//! pass.
 //!
-//! Word vector, projection to d, positions, layers, norm, logits. The parts can be exchanged one by one: the input stage,
-//! the positions, the attention and the normalisation each have a file.
+//! Word vector, projection to d, positions, layers, norm, logits. The parts can be exchanged one by
+//! one: the input stage, the positions, the attention and the normalisation each have a file.
 
 mod linear;
 mod norm;
@@ -78,8 +79,8 @@ impl Reviser {
         self.input.bytes() + self.layers.iter().map(layer).sum::<usize>() + self.output.bytes()
     }
 
-    /// Reads several inputs, laid end to end, the first of which ends before `ends[0]` and so on. Leaves the logits of all
-    /// words, [words, labels], in `scratch.logits`.
+    /// Reads several inputs, laid end to end, the first of which ends before `ends[0]` and so on.
+    /// Leaves the logits of all words, [words, labels], in `scratch.logits`.
     pub(crate) fn run(&self, ids: &[u32], ends: &[usize], scratch: &mut Scratch) {
         let (rows, d) = (ids.len(), self.input.size());
         let inputs = || std::iter::once(&0).chain(ends).zip(ends).map(|(start, end)| *start..*end);
@@ -116,6 +117,11 @@ impl Reviser {
         }
         self.norm.apply(&mut scratch.x);
         let labels = self.output.outputs();
-        self.output.apply(&scratch.x, rows, take(&mut scratch.logits, rows * labels), &mut scratch.kernel);
+        self.output.apply(
+            &scratch.x,
+            rows,
+            take(&mut scratch.logits, rows * labels),
+            &mut scratch.kernel,
+        );
     }
 }

@@ -31,7 +31,8 @@ impl Norm {
             let mean = sum(row, |value| value) / d as f32;
             let squares = sum(row, |value| (value - mean) * (value - mean));
             let factor = match self.kind {
-                // With d = 1 the unbiased deviation is 0/0; its limit, dividing by ε alone, keeps the row finite.
+                // With d = 1 the unbiased deviation is 0/0; its limit, dividing by ε alone, keeps
+                // the row finite.
                 NormKind::UnbiasedStd => 1.0 / ((squares / (d.max(2) - 1) as f32).sqrt() + EPSILON),
                 NormKind::Standard => 1.0 / (squares / d as f32 + EPSILON).sqrt(),
             };

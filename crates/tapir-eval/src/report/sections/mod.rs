@@ -1,0 +1,56 @@
+//! The sections of the report, a file each, in the order in which they are shown.
+
+mod agreement;
+mod incremental;
+mod policy;
+mod runs;
+mod scores;
+mod speed;
+mod streaming;
+mod thresholds;
+mod traces;
+
+use super::Report;
+use super::document::Section;
+use crate::Incremental;
+use crate::table::{points, share};
+
+impl Report {
+    pub(super) fn sections(&self) -> Vec<Section> {
+        let all = [
+            self.runs(),
+            self.scores(),
+            self.incremental(),
+            self.speed(),
+            self.streaming(),
+            self.policy(),
+            self.thresholds(),
+            self.agreement(),
+            self.traces(),
+        ];
+        all.into_iter().filter(|section| !section.parts.is_empty()).collect()
+    }
+}
+
+fn means(incremental: &Incremental) -> [f64; 3] {
+    [
+        incremental.edit_overhead.mean,
+        incremental.correction_time.mean,
+        incremental.relative_correctness.mean,
+    ]
+}
+
+/// `ours (theirs)`, points of 100.
+fn beside(ours: Option<f64>, theirs: Option<f64>) -> String {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => format!("{} ({theirs:.2})", points(ours)),
+        (Some(ours), None) => points(ours),
+        (None, Some(theirs)) => format!("– ({theirs:.2})"),
+        (None, None) => "–".to_owned(),
+    }
+}
+
+/// `ours (theirs)`, shares of 1.
+fn cell(ours: f64, theirs: Option<f64>) -> String {
+    theirs.map_or(share(ours), |theirs| format!("{} ({theirs:.3})", share(ours)))
+}
