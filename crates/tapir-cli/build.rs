@@ -6,7 +6,6 @@ use std::process::Command;
 
 fn main() {
     let here = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
-    println!("cargo:rerun-if-changed=build.rs");
     if let Some(commit) = packaged(&here).or_else(|| checked_out(&here)) {
         println!("cargo:rustc-env=TAPIR_COMMIT={commit}");
     }
@@ -26,6 +25,7 @@ fn checked_out(here: &Path) -> Option<String> {
     git(here, &["ls-files", "--error-unmatch", "build.rs"])?;
     let root = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"])?);
     let commit = git(&root, &["rev-parse", "HEAD"])?;
+    // Without a commit there is no line such as these, and cargo looks at the whole package.
     let watched = ["crates", "Cargo.toml", "Cargo.lock"];
     for path in watched {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
