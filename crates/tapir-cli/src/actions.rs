@@ -10,7 +10,7 @@ use tapir_train::{Event, RunOptions, StageName, train};
 /// Derive the actions that a policy learns: train the generator if need be, then write word, label
 /// and action
 ///
-/// They are in OUT/actions.tsv, a line a word. `tapir train` uses them from there.
+/// They are in OUT/actions.tsv, a line per word. `tapir train` uses them from there.
 #[derive(Args)]
 pub(crate) struct Actions {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use tapir::Mode;
 use tapir_eval::{Analysis, Record, Setting};
 
 use crate::eval::threshold;
-use crate::measure::{Output, Subject, heading, progress};
+use crate::measure::{Output, Subject, heading, progress, results};
 
 /// Show what the policy does, whether it is right to, how far the two passes agree, and where the
 /// time goes
@@ -28,7 +28,7 @@ pub(crate) struct Analyze {
 
 impl Analyze {
     pub(crate) fn run(self) -> Result<()> {
-        let (model, dataset) = self.subject.open()?;
+        let (model, dataset, folder) = self.subject.open()?;
         let since = Instant::now();
         let mut setting = Setting::of(&model).mode(Mode::TwoPass);
         if let Some(threshold) = self.threshold {
@@ -38,7 +38,7 @@ impl Analyze {
         let record = Record::make(&model, &dataset, setting, || bar.inc(1))?;
         let analysis = Analysis::of(&model, &dataset, &record, || bar.inc(1))?;
         bar.finish_and_clear();
-        let mut results = self.subject.results(&model, &dataset);
+        let mut results = results(&folder, &model, &dataset);
         results.analysis = Some(analysis);
         self.output.finish(&mut results, since, |results| {
             let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];

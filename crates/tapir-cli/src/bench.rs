@@ -1,15 +1,14 @@
 //! `tapir bench`: speed and latency, one stream on one core.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Bench as Table, Setting};
 
 use crate::eval::threshold;
-use crate::measure::{Output, Part, Subject, heading, progress};
+use crate::measure::{Output, Subject, heading, progress, results};
 
 /// So many sentences give steady ratios in a minute or so.
 const SENTENCES: usize = 200;
@@ -32,15 +31,8 @@ pub(crate) struct Bench {
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     other: Option<Other>,
-    /// A model that ships (snips, pos) or the directory of one
-    #[arg(required = true)]
-    model: Option<PathBuf>,
-    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of
-    /// a task file
-    #[arg(required = true)]
-    task: Option<String>,
     #[command(flatten)]
-    part: Part,
+    subject: Subject,
     /// The threshold of the policy [default: the model's]
     #[arg(long, value_parser = threshold)]
     threshold: Option<f32>,
@@ -64,12 +56,9 @@ impl Bench {
         if let Some(Other::Serve(serve)) = self.other {
             return serve.run();
         }
-        // clap asks for both, unless there is a subcommand: an optional group of arguments it
-        // cannot flatten.
-        let (model, task) = self.model.zip(self.task).context("expected a model and a task")?;
-        let mut subject = Subject { model, task, part: self.part };
+        let mut subject = self.subject;
         subject.part.limit.get_or_insert(SENTENCES);
-        let (model, dataset) = subject.open()?;
+        let (model, dataset, folder) = subject.open()?;
         let since = Instant::now();
         let mut setting = Setting::of(&model).mode(Mode::TwoPass);
         if let Some(threshold) = self.threshold {
@@ -79,7 +68,7 @@ impl Bench {
         let bar = progress("timing", Table::turns(repetitions));
         let bench = Table::run(&model, &dataset, setting, repetitions, || bar.inc(1))?;
         bar.finish_and_clear();
-        let mut results = subject.results(&model, &dataset);
+        let mut results = results(&folder, &model, &dataset);
         results.bench = Some(bench);
         self.output.finish(&mut results, since, |results| {
             let how = format!("{repetitions} repetitions, threshold {:.2}\n", setting.threshold);

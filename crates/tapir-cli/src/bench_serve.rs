@@ -43,7 +43,7 @@ pub(crate) struct BenchServe {
     /// A model that ships (snips, pos) or the directory of one [default: snips]
     #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
-    /// What the streams say: a sentence a line [default: a few that ship]
+    /// What the streams say: one sentence per line [default: a few that ship]
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// Streams at once [default: 2000; with --soak 200]

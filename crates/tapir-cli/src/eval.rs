@@ -8,7 +8,7 @@ use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting, write_atomically};
 
-use crate::measure::{Output, Subject, heading, progress};
+use crate::measure::{Output, Subject, heading, progress, results};
 
 /// Measure a model word by word: scores, edit overhead, correction time, relative correctness,
 /// actions, cost
@@ -50,7 +50,7 @@ pub(crate) fn threshold(text: &str) -> Result<f32, String> {
 
 impl Eval {
     pub(crate) fn run(self) -> Result<()> {
-        let (model, dataset) = self.subject.open()?;
+        let (model, dataset, folder) = self.subject.open()?;
         let since = Instant::now();
         let mut setting = Setting::of(&model);
         if let Some(threshold) = self.threshold {
@@ -63,20 +63,21 @@ impl Eval {
             let evaluation = Evaluation::of(&model, &dataset, &record);
             Ok((record, evaluation))
         };
-        let mut results = self.subject.results(&model, &dataset);
+        let mut results = results(&folder, &model, &dataset);
         let (record, evaluation) = measure(setting, "evaluating")?;
         results.evaluation = Some(evaluation);
         if self.reference {
             results.reference = Some(measure(setting.mode(Mode::Restart), "reference")?.1);
         }
         if let Some(folder) = &self.against {
-            let (other, dataset) = self.subject.part.open(folder, &self.subject.task)?;
+            let (_, task) = self.subject.given.split()?;
+            let (other, dataset) = self.subject.part.open(folder, task)?;
             let record_of_other = Record::make(&other, &dataset, setting, || ())?;
             let name = ModelInfo::of(&other, folder).name;
             results.against = Some(Against::of(&record, &record_of_other, name));
         }
         if self.keep {
-            results.keep(&self.subject.model)?;
+            results.keep(&folder)?;
         }
         if let Some(path) = &self.record {
             let json = serde_json::json!({ "dataset": dataset, "record": record });

@@ -20,11 +20,11 @@ pub(crate) struct Import {
     state: PathBuf,
     /// The model directory to write
     out: PathBuf,
-    /// Words by id from 3 on, one a line (ids 0 to 2 are padding, UNK and NULL); without it they
+    /// Words by id from 3 on, one per line (ids 0 to 2 are padding, UNK and NULL); without it they
     /// are named by number
     #[arg(long)]
     vocab: Option<PathBuf>,
-    /// Labels by id from 0 on, one a line, the padding label as `<pad>`; without it they are named
+    /// Labels by id from 0 on, one per line, the padding label as `<pad>`; without it they are named
     /// by number
     #[arg(long)]
     labels: Option<PathBuf>,

@@ -8,13 +8,19 @@ use anyhow::Result;
 use serde_json::json;
 use tapir::{Model, ReviserKind};
 
+use crate::measure::DEFAULT_MODEL;
+
 /// Show what a model is made of
 ///
 /// Example: tapir info runs/snips
 #[derive(clap::Args)]
 pub(crate) struct Info {
-    /// A model that ships (snips, pos) or the directory of one
-    model: PathBuf,
+    /// A model that ships (snips, pos), a training run, or the directory of a model [default: snips]
+    #[arg(value_name = "NAME|DIR")]
+    name: Option<PathBuf>,
+    /// The same
+    #[arg(long, value_name = "NAME|DIR", conflicts_with = "name")]
+    model: Option<PathBuf>,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -22,7 +28,7 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(self) -> Result<()> {
-        let model = Model::find(&self.model)?;
+        let model = Model::find(self.name.or(self.model).unwrap_or_else(|| DEFAULT_MODEL.into()))?;
         let text = if self.json { as_json(&model)? } else { as_text(&model) };
         std::io::stdout().write_all(text.as_bytes())?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The `tapir` program: arguments in, library calls, output. One file a subcommand.
+//! The `tapir` program: arguments in, library calls, output. One file per subcommand.
 
 use std::sync::LazyLock;
 

@@ -5,23 +5,54 @@ use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tapir::Model;
 use tapir_data::{Split, Task};
 use tapir_eval::{Dataset, ModelInfo, Provenance, Results};
 
+/// The model that is meant where none is named.
+pub(crate) const DEFAULT_MODEL: &str = "snips";
+
 /// Which model, and on what
 #[derive(Args)]
 pub(crate) struct Subject {
-    /// A model that ships (snips, pos) or the directory of one
-    pub(crate) model: PathBuf,
-    /// A task that ships (snips, arw, movie, conll-ner, conll-chunk, conll-pos, ewt) or the path of
-    /// a task file
-    pub(crate) task: String,
+    #[command(flatten)]
+    pub(crate) given: ModelAnd,
     #[command(flatten)]
     pub(crate) part: Part,
+}
+
+/// A model and a task. The model may be given by --model, as everywhere, or before the task
+#[derive(Args)]
+pub(crate) struct ModelAnd {
+    /// The model (a name that ships, a training run or a model's directory; snips without it), and a
+    /// task that ships (`tapir tasks`) or the path of a task file
+    #[arg(value_names = ["MODEL", "TASK"], num_args = 1..=2, required = true)]
+    what: Vec<String>,
+    /// The model: one that ships (snips, pos), a training run, or the directory of a model
+    #[arg(long, value_name = "NAME|DIR")]
+    model: Option<PathBuf>,
+}
+
+impl ModelAnd {
+    /// The model, and the task.
+    pub(crate) fn split(&self) -> Result<(PathBuf, &str)> {
+        model_and(&self.what, self.model.as_deref())
+    }
+}
+
+/// `MODEL WHAT`, or `WHAT` with --model, or `WHAT` with the default model.
+pub(crate) fn model_and<'a>(
+    given: &'a [String],
+    model: Option<&Path>,
+) -> Result<(PathBuf, &'a str)> {
+    match (given, model) {
+        ([what], model) => Ok((model.unwrap_or(Path::new(DEFAULT_MODEL)).to_owned(), what)),
+        ([model, what], None) => Ok((PathBuf::from(model), what)),
+        _ => bail!("the model is given twice: as {} and by --model", given[0]),
+    }
 }
 
 /// Which sentences of a task
@@ -57,12 +88,11 @@ fn split(text: &str) -> Result<Split, String> {
 }
 
 impl Subject {
-    pub(crate) fn open(&self) -> Result<(Model, Dataset)> {
-        self.part.open(&self.model, &self.task)
-    }
-
-    pub(crate) fn results(&self, model: &Model, dataset: &Dataset) -> Results {
-        results(&self.model, model, dataset)
+    /// The model and the sentences, and where the model is.
+    pub(crate) fn open(&self) -> Result<(Model, Dataset, PathBuf)> {
+        let (folder, task) = self.given.split()?;
+        let (model, dataset) = self.part.open(&folder, task)?;
+        Ok((model, dataset, folder))
     }
 }
 

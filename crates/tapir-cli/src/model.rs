@@ -9,7 +9,7 @@ use tapir::{Model, SessionOptions};
 /// Which model to run, and how eagerly it revises.
 #[derive(clap::Args)]
 pub(crate) struct Choice {
-    /// A model that ships (snips, pos) or the directory of one [default: snips]
+    /// A model that ships (snips, pos), a training run, or the directory of a model [default: snips]
     #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
     // What --model was called for models that ship; a task is a corpus now.
@@ -36,7 +36,7 @@ impl Choice {
         match (&self.model, &self.task) {
             (Some(model), _) => model.display().to_string(),
             (None, Some(name)) => name.clone(),
-            (None, None) => "snips".to_owned(),
+            (None, None) => crate::measure::DEFAULT_MODEL.to_owned(),
         }
     }
 

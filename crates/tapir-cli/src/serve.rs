@@ -208,7 +208,7 @@ fn tokens(path: &std::path::Path) -> Result<Vec<String>> {
         text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
     if tokens.is_empty() {
         bail!(
-            "{}: there is no token in it; write one a line, or leave the flag out",
+            "{}: there is no token in it; write one per line, or leave the flag out",
             path.display()
         );
     }

@@ -9,7 +9,7 @@ use tapir_data::Split;
 use tapir_eval::{Constraint, Sweep as Table, sweep, thresholds, write_atomically};
 
 use crate::eval::threshold;
-use crate::measure::{Output, Subject, heading, progress};
+use crate::measure::{Output, Subject, heading, progress, results};
 
 /// Measure every threshold from 0 (revise at every word) to 1 (never), and choose one
 #[derive(Args)]
@@ -50,14 +50,14 @@ impl Sweep {
                 Some(_) => {}
             }
         }
-        let (model, dataset) = self.subject.open()?;
+        let (model, dataset, folder) = self.subject.open()?;
         let since = Instant::now();
         let list = if self.thresholds.is_empty() { thresholds() } else { self.thresholds };
         let bar = progress("sweeping", dataset.examples.len());
         let records = sweep(&model, &dataset, &list, || bar.inc(1))?;
         bar.finish_and_clear();
         let table = Table::of(&model, &dataset, &records);
-        let mut results = self.subject.results(&model, &dataset);
+        let mut results = results(&folder, &model, &dataset);
         if let Some(constraint) = self.choose {
             results.choice = Some(constraint.choose(&table)?);
         }
@@ -67,7 +67,7 @@ impl Sweep {
         }
         results.sweep = Some(table);
         if let (Some(choice), false) = (&results.choice, self.dry_run) {
-            choice.write(&self.subject.model)?;
+            choice.write(&folder)?;
         }
         self.output.finish(&mut results, since, |results| {
             let mut blocks = vec![heading(results, dataset.examples.len(), dataset.words())];
@@ -76,7 +76,7 @@ impl Sweep {
                 let written = if self.dry_run {
                     "the model is left as it is".to_owned()
                 } else {
-                    format!("{}: this is its default now", self.subject.model.display())
+                    format!("{}: this is its default now", folder.display())
                 };
                 blocks.push(format!("chosen: {choice}\n{written}\n"));
             }

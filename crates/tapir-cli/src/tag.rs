@@ -18,7 +18,7 @@ use crate::measure::width;
 /// Longer sentences than this are refused: all their labels are kept until they are printed.
 const LONGEST_SENTENCE: usize = 10_000;
 
-/// Label text, a sentence a line
+/// Label text, one sentence per line
 ///
 /// The text is read word by word, as it would arrive from a recogniser; --steps shows what happened
 /// at each word.
@@ -57,7 +57,7 @@ pub(crate) struct Tag {
     /// Leave the last word to the policy instead of revising at the end of each sentence
     #[arg(long)]
     no_final_pass: bool,
-    /// How many threads label lines [default: one a core]
+    /// How many threads label lines [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 }
@@ -68,9 +68,9 @@ enum Format {
     Table,
     /// The labelled stretches
     Spans,
-    /// A word and its label a line, a blank line between sentences
+    /// A word and its label per line, a blank line between sentences
     Conll,
-    /// A JSON object a sentence
+    /// A JSON object per sentence
     Json,
 }
 

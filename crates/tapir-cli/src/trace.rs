@@ -1,6 +1,6 @@
 //! `tapir trace`: a sentence as the model reads it, a row per time step.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use tapir_data::Sentence;
 use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_atomically};
 
 use crate::eval::threshold;
-use crate::measure::{Output, Part, colour, results, width};
+use crate::measure::{Output, Part, colour, model_and, results, width};
 
 /// Show how a model reads a sentence: a row per time step, edited labels marked, wrong ones
 /// coloured
@@ -20,11 +20,13 @@ use crate::measure::{Output, Part, colour, results, width};
   tapir trace runs/snips snips --sentence 12 --svg figure.svg
   tapir trace runs/snips snips --pick 3 -o results/snips-traces.json")]
 pub(crate) struct Trace {
-    /// A model that ships (snips, pos) or the directory of one
-    model: PathBuf,
-    /// A text, or with --sentence or --pick a task
-    #[arg(value_name = "TEXT|TASK")]
-    what: String,
+    /// The model (a name that ships, a training run or a model's directory; snips without it), and a
+    /// text, or with --sentence or --pick a task
+    #[arg(value_names = ["MODEL", "TEXT|TASK"], num_args = 1..=2, required = true)]
+    what: Vec<String>,
+    /// The model: one that ships (snips, pos), a training run, or the directory of a model
+    #[arg(long, value_name = "NAME|DIR")]
+    model: Option<PathBuf>,
     /// The sentence of the task's split, counted from 1; may be given several times
     #[arg(long, value_name = "N")]
     sentence: Vec<usize>,
@@ -49,9 +51,10 @@ pub(crate) struct Trace {
 impl Trace {
     pub(crate) fn run(self) -> Result<()> {
         let since = Instant::now();
+        let (folder, what) = model_and(&self.what, self.model.as_deref())?;
         let from_task = self.pick.is_some() || !self.sentence.is_empty();
         let (model, mut dataset) =
-            if from_task { self.part.open(&self.model, &self.what)? } else { self.text()? };
+            if from_task { self.part.open(&folder, what)? } else { text(&folder, what)? };
         let mut setting = Setting::of(&model);
         if let Some(threshold) = self.threshold {
             setting = setting.threshold(threshold);
@@ -96,7 +99,7 @@ impl Trace {
         if let Some(path) = &self.html {
             write_atomically(path, first.to_html().as_bytes())?;
         }
-        let mut results = results(&self.model, &model, &dataset);
+        let mut results = results(&folder, &model, &dataset);
         results.traces = figures;
         self.output.finish(&mut results, since, |results| {
             let width = width();
@@ -111,17 +114,16 @@ impl Trace {
             figures.chain([key.to_owned()]).collect()
         })
     }
+}
 
-    /// A text of the user's own has no gold labels; any that the model knows will do in their
-    /// place.
-    fn text(&self) -> Result<(Model, Dataset)> {
-        let model = Model::find(&self.model)?;
-        let words: Vec<&str> = self.what.split_whitespace().collect();
-        if words.is_empty() {
-            bail!("the text has no words");
-        }
-        let labels = vec!["O"; words.len()];
-        let dataset = Dataset::of(&model, &[Sentence::new(words, labels)])?;
-        Ok((model, dataset))
+/// A text of the user's own has no gold labels; any that the model knows will do in their place.
+fn text(folder: &Path, text: &str) -> Result<(Model, Dataset)> {
+    let model = Model::find(folder)?;
+    let words = model.config().tokenizer.words(text);
+    if words.is_empty() {
+        bail!("the text has no words");
     }
+    let labels = vec!["O".to_owned(); words.len()];
+    let dataset = Dataset::of(&model, &[Sentence::new(words, labels)])?;
+    Ok((model, dataset))
 }

@@ -156,7 +156,7 @@ pub(crate) fn epochs(epochs: usize) -> Vec<String> {
     stages.iter().map(|stage| format!("{stage}.epochs={epochs}")).collect()
 }
 
-/// Two lines that are written over on a terminal; elsewhere a line an epoch, and one now and then
+/// Two lines that are written over on a terminal; elsewhere a line per epoch, and one now and then
 /// within it.
 pub(crate) struct Screen {
     terminal: bool,

@@ -63,7 +63,7 @@ pub(crate) struct Prune {
     /// The folder that holds the corpora [default: data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Keep the words of this file, one a line
+    /// Keep the words of this file, one per line
     #[arg(long, value_name = "FILE", group = "wanted")]
     list: Option<PathBuf>,
     /// Write over what is there
@@ -82,7 +82,7 @@ pub(crate) struct Lookup {
     /// The words to look up
     #[arg(required = true)]
     words: Vec<String>,
-    /// Print JSON, a line a word, with the whole vector
+    /// Print JSON, a line per word, with the whole vector
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `tapir actions` as a user runs it: a tiny generator, then a line a word.
+//! `tapir actions` as a user runs it: a tiny generator, then a line per word.
 #![allow(clippy::unwrap_used)]
 
 use assert_cmd::Command;

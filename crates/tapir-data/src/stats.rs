@@ -23,9 +23,9 @@ pub struct Stats {
     pub tokens_train_valid: usize,
     /// Words in test.
     pub tokens_test: usize,
-    /// Mean words a sentence in train and valid.
+    /// Mean words per sentence in train and valid.
     pub mean_length_train_valid: f64,
-    /// Mean words a sentence in test.
+    /// Mean words per sentence in test.
     pub mean_length_test: f64,
     /// What may be wrong with it.
     pub health: Health,

@@ -46,8 +46,8 @@ impl Script {
 /// The labels of a sentence, as a server of the model is to give them.
 pub(crate) fn labels(model: &Model, words: &[String]) -> Result<Vec<String>, Error> {
     let mut session = model.session_with(SessionOptions::new().window(WINDOW))?;
-    for word in words {
-        session.push(word)?;
+    for word in words.iter().flat_map(|word| model.config().tokenizer.words(word)) {
+        session.push(&word)?;
     }
     Ok(session.finish()?.labels.iter().map(ToString::to_string).collect())
 }

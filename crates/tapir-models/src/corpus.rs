@@ -13,7 +13,7 @@ pub struct CorpusFiles {
     pub test: SplitFiles,
 }
 
-/// The files of a split, a sentence a line.
+/// The files of a split, one sentence per line.
 #[derive(Clone, Copy)]
 pub struct SplitFiles {
     /// `seq.in`: the words.

@@ -37,7 +37,7 @@ pub(crate) struct StreamQuery {
     /// Revise when the policy value reaches this, 0 to 1; the model's own without it.
     #[param(minimum = 0, maximum = 1)]
     threshold: Option<f64>,
-    /// Answer before a revision is made, and again after it; `false` gives one answer a message.
+    /// Answer before a revision is made, and again after it; `false` gives one answer per message.
     #[serde(default = "yes")]
     provisional: bool,
     /// Take words as they are, instead of giving them to the model's tokenizer.

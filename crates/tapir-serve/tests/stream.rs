@@ -32,7 +32,7 @@ fn script(seed: usize) -> Vec<String> {
     messages
 }
 
-/// With one answer a message, a hundred streams at once answer what the library answers to each
+/// With one answer per message, a hundred streams at once answer what the library answers to each
 /// alone, to the last bit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_streams_at_once_answer_as_the_library_does() {

@@ -56,7 +56,7 @@ fn main() {
     }
 }
 
-/// What `benches/peers/train_step.py` prints, a line a step; nothing without PyTorch.
+/// What `benches/peers/train_step.py` prints, a line per step; nothing without PyTorch.
 fn torch() -> String {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/train_step.py");

@@ -85,7 +85,7 @@ impl fmt::Display for ActionStats {
     }
 }
 
-/// Writes word TAB label TAB action, a line a word, an empty line after a sentence.
+/// Writes word TAB label TAB action, a line per word, an empty line after a sentence.
 pub(crate) fn write(path: &Path, sentences: &[&Sentence], actions: &[Vec<bool>]) -> Result<()> {
     let mut file = AtomicFile::create(path, true)?;
     let mut text = String::new();

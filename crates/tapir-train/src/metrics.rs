@@ -1,4 +1,4 @@
-//! `metrics.jsonl`: one row an epoch.
+//! `metrics.jsonl`: one row per epoch.
 
 use std::io::ErrorKind;
 use std::path::Path;

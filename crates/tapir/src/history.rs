@@ -1,4 +1,4 @@
-//! Everything that a session remembers of its steps: a row a step on tapes, and what revisions
+//! Everything that a session remembers of its steps: a row per step on tapes, and what revisions
 //! overwrote.
 //!
 //! Taking words back is cutting the tapes. Only a revision changes rows that are already there, and

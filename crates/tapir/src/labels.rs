@@ -88,7 +88,7 @@ impl Labels {
         Self::build(names.into_iter(), "labels")
     }
 
-    /// Reads `labels.txt`: a label a line.
+    /// Reads `labels.txt`: one label per line.
     pub fn from_text(text: &str, file: &str) -> Result<Self> {
         Self::build(
             text.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)),

@@ -28,18 +28,18 @@ pub(crate) enum Reach {
 }
 
 impl<T: Copy + Default> Tape<T> {
-    /// A row a step.
+    /// A row per step.
     pub(crate) fn new(reach: Reach, width: usize) -> Self {
         Self { reach, width, start: 0, lag: 0, base: 0, data: Vec::new() }
     }
 
-    /// A row a step, and one of zeros for the state before the first.
+    /// A row per step, and one of zeros for the state before the first.
     pub(crate) fn of_states(reach: Reach, width: usize) -> Self {
         let data = vec![T::default(); width];
         Self { start: 1, data, ..Self::new(reach, width) }
     }
 
-    /// A row a step, from the step after the first `lag` on.
+    /// A row per step, from the step after the first `lag` on.
     pub(crate) fn delayed(reach: Reach, width: usize, lag: usize) -> Self {
         Self { lag, ..Self::new(reach, width) }
     }

@@ -1,4 +1,4 @@
-//! `model.safetensors`: named arrays of f32, f16 or int8 with a scale a row.
+//! `model.safetensors`: named arrays of f32, f16 or int8 with a scale per row.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
@@ -302,7 +302,7 @@ pub enum Precision {
     F32,
     /// 16-bit floats.
     F16,
-    /// 8-bit integers, a scale a row.
+    /// 8-bit integers, a scale per row.
     Int8,
 }
 

@@ -52,7 +52,7 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// Reads `vocab.txt`: a word a line, the three special rows first.
+    /// Reads `vocab.txt`: one word per line, the three special rows first.
     pub fn from_text(text: &str, file: &str) -> Result<Self> {
         let mut lines = text.split_terminator('\n');
         for (i, special) in SPECIAL.iter().enumerate() {

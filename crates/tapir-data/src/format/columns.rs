@@ -1,4 +1,4 @@
-//! Column files: a word a line, its label in another column. CoNLL-2003, MIT Movie and Restaurant,
+//! Column files: one word per line, its label in another column. CoNLL-2003, MIT Movie and Restaurant,
 //! and many more.
 //!
 //! Columns are separated by tabs, or by spaces where a line has no tab. `-DOCSTART-` lines are

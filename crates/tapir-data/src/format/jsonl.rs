@@ -1,4 +1,4 @@
-//! JSON Lines: `{"tokens": ["play", "westbam"], "labels": ["O", "B-artist"]}`, a sentence a line.
+//! JSON Lines: `{"tokens": ["play", "westbam"], "labels": ["O", "B-artist"]}`, one sentence per line.
 
 use std::path::Path;
 

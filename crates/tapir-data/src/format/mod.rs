@@ -27,9 +27,9 @@ pub use conllu::{Conllu, Tag};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// A directory with `seq.in` (words) and `seq.out` (labels), a sentence a line.
+    /// A directory with `seq.in` (words) and `seq.out` (labels), one sentence per line.
     SeqInOut,
-    /// A word a line, in columns; a blank line ends a sentence.
+    /// A word per line, in columns; a blank line ends a sentence.
     Columns,
     /// Alarm, Reminder & Weather, CoNLL layout: number, word, intent, label.
     Arw,
@@ -37,7 +37,7 @@ pub enum Format {
     ArwTsv,
     /// CoNLL-U, as Universal Dependencies uses it.
     Conllu,
-    /// A JSON object a line: `{"tokens": […], "labels": […]}`.
+    /// A JSON object per line: `{"tokens": […], "labels": […]}`.
     Jsonl,
 }
 

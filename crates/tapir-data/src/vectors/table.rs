@@ -95,7 +95,7 @@ impl VectorTable {
         Ok(row)
     }
 
-    /// Gives a word a row. The first of several rows for one word counts.
+    /// Gives a word per row. The first of several rows for one word counts.
     pub fn push_word(&mut self, word: &str, row: u32) {
         self.words.push((Text::new(word), row));
     }

@@ -57,7 +57,7 @@ impl Report {
     pub fn to_markdown(&self) -> String {
         let mut text = format!("# {TITLE}\n");
         for paragraph in self.paragraphs() {
-            let _ = write!(text, "\n{paragraph}\n");
+            let _ = write!(text, "\n{}\n", wrap(&paragraph));
         }
         for section in self.sections() {
             let parts: Vec<String> = section
@@ -69,7 +69,7 @@ impl Report {
                     Part::Folded(title, table) => {
                         Some(format!("### {title}\n\n{}", table.to_markdown()))
                     }
-                    Part::Note(note) => Some(format!("{note}\n")),
+                    Part::Note(note) => Some(wrap(note) + "\n"),
                     Part::Figures(..) | Part::Details(..) => None,
                 })
                 .collect();
@@ -78,7 +78,7 @@ impl Report {
                     text,
                     "\n## {}\n\n{}\n\n{}",
                     section.title,
-                    plain(&section.text),
+                    wrap(&plain(&section.text)),
                     parts.join("\n")
                 );
             }
@@ -102,6 +102,24 @@ impl Report {
         let notes = self.notes.split("\n\n").map(|text| text.trim().to_owned());
         std::iter::once(head).chain(notes.filter(|text| !text.is_empty()))
     }
+}
+
+/// Text in lines of at most 100 columns.
+fn wrap(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= 100 {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.join("\n")
 }
 
 /// Text without the few tags that the sections use.

@@ -170,7 +170,7 @@ impl Model {
 
     /// The reviser on a whole input, without a session: the label of every word, as after the last
     /// word of a session that revises at each. What validation and full-sentence use need, at one
-    /// run instead of one a word.
+    /// run instead of one per word.
     pub fn revise_whole<W: AsRef<str>>(
         &self,
         words: impl IntoIterator<Item = W>,

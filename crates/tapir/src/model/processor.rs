@@ -71,7 +71,7 @@ impl Processor {
     /// [streams, inputs], in `scratch.x`.
     ///
     /// `before` and `state` are rows of [`state_size`](Self::state_size), `logits` rows of labels,
-    /// one a stream.
+    /// one per stream.
     pub(crate) fn step(
         &self,
         ids: &[u32],
