@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that CI checks, in the order that fails soonest.
 
 mod alone;
+mod docs;
 mod http;
 mod results;
 
@@ -28,6 +29,7 @@ fn test() -> Result<()> {
     // Tests and the examples of the documentation in one call: apart, the second would build burn
     // anew.
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
+    docs::test()?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     alone::package()?;

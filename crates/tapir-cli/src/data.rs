@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use tapir::{Scheme, WordVectors};
+use tapir::{Scheme, Tokenizer, WordVectors};
 use tapir_data::{
-    Column, Error, Format, Options, Sentence, Stats, Tag, Task, Writer, fitting_tokenizer, read,
+    Column, Error, Format, Options, Sentence, Stats, Tag, Task, Tokenization, Writer,
+    fitting_tokenizer, read,
 };
 
 /// Convert corpora from any format to any other, and count them
@@ -15,6 +16,7 @@ use tapir_data::{
 pub(crate) enum Data {
     Convert(Convert),
     Stats(Show),
+    Tokens(Tokens),
 }
 
 /// Convert a corpus from any format to any other
@@ -107,10 +109,47 @@ pub(crate) struct Show {
     json: bool,
 }
 
+/// Measure how well a tokenizer splits the raw text of a treebank (CoNLL-U with `# text` lines)
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tapir data tokens en_ewt-ud-test.conllu
+  tapir data tokens en_ewt-ud-test.conllu --tokenizer whitespace")]
+pub(crate) struct Tokens {
+    /// A CoNLL-U file
+    file: PathBuf,
+    /// spoken, written or whitespace
+    #[arg(long, default_value = "written", value_parser = tokenizer)]
+    tokenizer: Tokenizer,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn tokenizer(text: &str) -> Result<Tokenizer, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| "expected spoken, written or whitespace".to_owned())
+}
+
+impl Tokens {
+    fn run(self) -> Result<()> {
+        let counts = Tokenization::of(&self.file, self.tokenizer)?;
+        let mut out = std::io::stdout();
+        if self.json {
+            let mut report = serde_json::to_value(counts)?;
+            report["f1"] = counts.f1().into();
+            writeln!(out, "{report:#}")?;
+        } else {
+            write!(out, "{counts}")?;
+        }
+        Ok(())
+    }
+}
+
 impl Data {
     pub(crate) fn run(self) -> Result<()> {
         match self {
             Self::Convert(command) => command.run(),
+            Self::Tokens(tokens) => tokens.run(),
             Self::Stats(command) => command.run(),
         }
     }

@@ -15,7 +15,7 @@ use crate::measure::{Output, Subject, heading, progress, results};
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir eval runs/snips snips
-  tapir eval runs/snips snips --threshold 0.3 --reference -o results/snips-trf.json
+  tapir eval runs/snips snips --threshold 0.3 --reference -o results/snips-trf/eval.json
   tapir eval runs/snips-int8 snips --against runs/snips --keep
   tapir eval runs/mine my-task.toml --split valid --json")]
 pub(crate) struct Eval {

@@ -86,6 +86,7 @@ impl Serve {
         self.log()?;
         let settings = self.settings()?;
         raise_file_limit();
+        use_small_pages();
         // The model workers need the cores more than the sockets do: half as many threads gave
         // shorter waits.
         let threads =
@@ -255,6 +256,17 @@ impl Signals {
 
     async fn until_stopped(self, _: &Server) -> Result<()> {
         Ok(tokio::signal::ctrl_c().await?)
+    }
+}
+
+/// Keeps the kernel from joining small pages to huge ones. It does so minutes after they were used,
+/// and makes resident what lies unused between the allocations of sessions that came and went: the
+/// memory of a busy server grew by 7 % in its thirteenth minute.
+fn use_small_pages() {
+    #[cfg(target_os = "linux")]
+    {
+        // An old kernel cannot; then it grows.
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
     }
 }
 

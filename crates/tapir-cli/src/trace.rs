@@ -18,7 +18,7 @@ use crate::measure::{Output, Part, colour, model_and, results, width};
 #[command(after_help = "Examples:
   tapir trace runs/snips 'play the song how does it feel by new order'
   tapir trace runs/snips snips --sentence 12 --svg figure.svg
-  tapir trace runs/snips snips --pick 3 -o results/snips-traces.json")]
+  tapir trace runs/snips snips --pick 3 -o results/snips-trf/traces.json")]
 pub(crate) struct Trace {
     /// The model (a name that ships, a training run or a model's directory; snips without it), and a
     /// text, or with --sentence or --pick a task

@@ -197,12 +197,15 @@ impl Screen {
 
     fn finished(&mut self, report: &StageReport) {
         self.drawn = false;
+        let valid = report.valid.map_or_else(
+            || "trained on the validation split, too".to_owned(),
+            |valid| format!("validation {:.2}", valid.score),
+        );
         eprintln!(
-            "{}: epoch {} of {} is the best, validation {:.2}, {:.0} s, {} parameters",
+            "{}: epoch {} of {} is kept, {valid}, {:.0} s, {} parameters",
             report.stage.name(),
-            report.best_epoch,
+            report.kept_epoch,
             report.epochs,
-            report.valid.score,
             report.seconds,
             report.parameters
         );

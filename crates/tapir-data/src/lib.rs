@@ -15,6 +15,7 @@ mod random;
 mod scheme;
 mod stats;
 mod task;
+mod tokenization;
 mod vectors;
 mod vocabulary;
 
@@ -28,6 +29,7 @@ pub use random::Random;
 pub use scheme::CorpusScheme;
 pub use stats::{Duplicates, Health, Stats};
 pub use task::{Cut, Files, Metric, Paths, Task};
+pub use tokenization::Tokenization;
 pub use vectors::{VectorFormat, VectorOptions, VectorTable};
 pub use vocabulary::{VocabularyOptions, label_set, vocabulary};
 

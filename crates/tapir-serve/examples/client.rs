@@ -16,16 +16,18 @@ async fn main() -> Result<(), Error> {
     let url = arguments
         .next()
         .ok_or("expected an address, such as ws://127.0.0.1:8642/v1/stream, and words")?;
-    let words: Vec<String> = arguments.collect();
+    let said: Vec<String> = arguments.collect();
     let (mut socket, _) = tokio_tungstenite::connect_async(url).await?;
 
-    let pushes =
-        words.iter().map(|word| Request { push: Some(word.clone()), ..Request::default() });
+    let pushes = said.iter().map(|word| Request { push: Some(word.clone()), ..Request::default() });
     let finish = Request { finish: true, ..Request::default() };
     // Follows the server: what it holds is always the session's labels.
     let mut labels: Vec<Label> = Vec::new();
+    // The words as the model reads them: "What's" may be two, "..." none.
+    let mut words: Vec<String> = Vec::new();
     for request in pushes.chain([finish]) {
         socket.send(Message::text(serde_json::to_string(&request)?)).await?;
+        let before = words.len();
         // A provisional answer is followed by another.
         loop {
             let message = socket.next().await.ok_or("the server closed the stream")??;
@@ -34,6 +36,8 @@ async fn main() -> Result<(), Error> {
             if let Some(error) = answer.error {
                 return Err(error.into());
             }
+            words.truncate(before);
+            words.extend(answer.words.unwrap_or_else(|| request.push.iter().cloned().collect()));
             if let Some(update) = &answer.update {
                 update.apply(&mut labels);
             }

@@ -257,8 +257,9 @@ impl Stream {
         let Some(task) = &self.current else { return };
         self.metrics.first(task.received.elapsed());
         if self.provisional && task.operation != Operation::Finish {
-            let update = self.client.session.take_provisional();
-            self.send(Response { provisional: true, update, ..Response::default() }, false, None);
+            let (words, update) = (task.operation.words(), self.client.session.take_provisional());
+            let response = Response { provisional: true, words, update, ..Response::default() };
+            self.send(response, false, None);
         }
     }
 

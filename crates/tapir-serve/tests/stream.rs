@@ -32,6 +32,26 @@ fn script(seed: usize) -> Vec<String> {
     messages
 }
 
+/// Words are the model's, as `/v1/tag` makes them of text; what is taken back is the client's.
+#[tokio::test(flavor = "multi_thread")]
+async fn words_go_through_the_models_tokenizer_unless_told_otherwise() {
+    let server = start(settings()).await;
+    let mut client = Client::connect_to(server.address(), "?provisional=false").await;
+    let mut ask = async |message: &str| {
+        client.send(message).await;
+        client.hear().await.unwrap()
+    };
+    assert_eq!(ask(r#"{"push": "PLAY JAZZ,"}"#).await.words.unwrap(), ["play", "jazz"]);
+    assert_eq!(ask(r#"{"push": "tomorrow"}"#).await.words, None);
+    let end = ask(r#"{"revoke": 2}"#).await.update.unwrap();
+    assert_eq!((end.step, end.length), (0, 0));
+    assert_eq!(ask(r#"{"update": ["What's", "on?"]}"#).await.words.unwrap(), ["what", "s", "on"]);
+    let mut client = Client::connect_to(server.address(), "?pretokenized=true").await;
+    client.send(r#"{"push": "PLAY,"}"#).await;
+    let answer = client.hear().await.unwrap();
+    assert_eq!((answer.words, answer.update.unwrap().step), (None, 1));
+}
+
 /// With one answer per message, a hundred streams at once answer what the library answers to each
 /// alone, to the last bit.
 #[tokio::test(flavor = "multi_thread")]

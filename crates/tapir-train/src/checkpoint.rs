@@ -31,8 +31,10 @@ pub(crate) struct Position {
     pub(crate) words: usize,
     /// Seconds of training so far, over all runs.
     pub(crate) seconds: f64,
-    /// The best epoch so far.
-    pub(crate) best: Option<(usize, Validation)>,
+    /// The epoch that is kept so far, and its validation score.
+    pub(crate) kept: Option<(usize, Option<Validation>)>,
+    /// The best validation score so far.
+    pub(crate) best_score: Option<f64>,
 }
 
 const POSITION: &str = "tapir.position";

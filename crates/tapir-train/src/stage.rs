@@ -63,7 +63,8 @@ pub struct Progress {
     pub loss: f64,
     /// The learning rate.
     pub learning_rate: f64,
-    /// The validation score, at the end of an epoch.
+    /// The validation score, at the end of an epoch; none where the stage is trained on the
+    /// validation split, too.
     pub score: Option<f64>,
     /// The share of words revised in validation, in percent.
     pub revised: Option<f64>,
@@ -82,10 +83,10 @@ pub struct StageReport {
     pub stage: StageName,
     /// Epochs that were run.
     pub epochs: usize,
-    /// The epoch that was kept, from 1.
-    pub best_epoch: usize,
-    /// Its validation score.
-    pub valid: Validation,
+    /// The epoch that was kept, from 1: the best by validation, or the last.
+    pub kept_epoch: usize,
+    /// Its validation score; none where it was trained on the validation split, too.
+    pub valid: Option<Validation>,
     /// Seconds of training, over all runs.
     pub seconds: f64,
     /// Trained numbers.
@@ -121,6 +122,8 @@ pub struct Stage<'a> {
     /// Keep the last epoch instead of the best one: a generator is judged by its actions, not by
     /// its labels.
     pub(crate) keep_last: bool,
+    /// Is there a validation split that it is not trained on?
+    pub(crate) is_validated: bool,
 }
 
 impl Stage<'_> {
@@ -171,7 +174,7 @@ impl Stage<'_> {
         );
         let mut adamw = AdamW::default();
         let fingerprint = self.fingerprint();
-        let (saved, best_file) = (self.file("checkpoint"), self.file("best"));
+        let (saved, kept_file) = (self.file("checkpoint"), self.file("kept"));
         let mut position = if saved.exists() {
             checkpoint::load(&saved, &mut weights, &mut adamw, &fingerprint, &device)?
         } else {
@@ -197,7 +200,7 @@ impl Stage<'_> {
                 learning_rate,
                 score: None,
                 revised: None,
-                best: position.best.map(|(_, evaluation)| evaluation.score),
+                best: position.best_score,
                 words_per_second: 0.0,
                 seconds: 0.0,
             };
@@ -251,15 +254,17 @@ impl Stage<'_> {
                 }
             }
             let kept = adamw.averaged(&weights);
-            let evaluation = validate(&kept)?;
-            if self.keep_last || position.best.is_none_or(|(_, best)| evaluation.score > best.score)
-            {
-                position.best = Some((epoch, evaluation));
-                checkpoint::write(&best_file, &Self::export(&kept)?)?;
+            let validation = if self.is_validated { Some(validate(&kept)?) } else { None };
+            let score = validation.map(|validation| validation.score);
+            if self.keep_last || position.best_score.is_none_or(|best| score > Some(best)) {
+                position.kept = Some((epoch, validation));
+                checkpoint::write(&kept_file, &Self::export(&kept)?)?;
             }
+            position.best_score = position.best_score.into_iter().chain(score).reduce(f64::max);
             position.seconds = clock.seconds();
-            (progress.score, progress.revised) = (Some(evaluation.score), evaluation.revised);
-            progress.best = position.best.map(|(_, best)| best.score);
+            progress.score = score;
+            progress.revised = validation.and_then(|validation| validation.revised);
+            progress.best = position.best_score;
             progress.seconds = position.seconds;
             metrics::append(&self.folder.join("metrics.jsonl"), &progress)?;
             position.epoch += 1;
@@ -270,14 +275,14 @@ impl Stage<'_> {
                 return Err(Error::Stopped { stage: self.name.name(), epoch: epoch + 1 });
             }
         }
-        let Some((best_epoch, valid)) = position.best else {
+        let Some((kept_epoch, valid)) = position.kept else {
             return Err(Error::invalid(self.name.name(), "no epoch was run"));
         };
-        std::fs::rename(&best_file, self.result()).map_err(|error| Error::io(&best_file, error))?;
+        std::fs::rename(&kept_file, self.result()).map_err(|error| Error::io(&kept_file, error))?;
         let report = StageReport {
             stage: self.name,
             epochs: position.epoch,
-            best_epoch: best_epoch + 1,
+            kept_epoch: kept_epoch + 1,
             valid,
             seconds: position.seconds,
             parameters: weights.count(),
@@ -290,10 +295,10 @@ impl Stage<'_> {
     }
 
     fn out_of_patience(&self, position: &Position) -> bool {
-        let best = position.best.map_or(0, |(epoch, _)| epoch + 1);
+        let kept = position.kept.map_or(0, |(epoch, _)| epoch + 1);
         !self.keep_last
-            && position.best.is_some()
-            && position.epoch - best.min(position.epoch) >= self.training.patience
+            && position.kept.is_some()
+            && position.epoch - kept.min(position.epoch) >= self.training.patience
     }
 
     /// `model.safetensors` of the components that this stage trains.

@@ -250,6 +250,7 @@ impl<'a> TrainingRun<'a> {
             folder: &self.options.out,
             checkpoint_every: self.options.checkpoint_every,
             keep_last: objective == Objective::Generator || self.preset.with_valid,
+            is_validated: !self.preset.with_valid,
         })
     }
 

@@ -220,13 +220,15 @@ impl Search<'_> {
         let options =
             RunOptions { out, stages: Some(vec![self.stage]), ..self.options.run.clone() };
         let report = train(&preset, &options, on_event)?.reports.into_iter().next();
-        match report {
-            Some(report) => Ok(report.valid.score),
+        let report = match report {
+            Some(report) => report,
             // The stage was done, but the journal was not told: killed between the two.
-            None => {
-                checkpoint::read_report(&options.out, self.stage).map(|report| report.valid.score)
-            }
-        }
+            None => checkpoint::read_report(&options.out, self.stage)?,
+        };
+        report.valid.map(|valid| valid.score).ok_or_else(|| {
+            let reason = "a search compares scores on the validation split; leave `with_valid` out";
+            Error::invalid("with_valid", reason)
+        })
     }
 
     fn folder(&self, number: u64) -> PathBuf {

@@ -65,6 +65,16 @@ pub enum Operation {
     Threshold(f32),
 }
 
+impl Operation {
+    /// The words that are read, where they are others than the client's.
+    pub fn words(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Push(words) | Self::Update(words) if words.changed => Some(words.made.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// Words of a client, as a model reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
@@ -163,12 +173,9 @@ impl ClientSession {
     /// nothing.
     pub fn respond(&mut self, operation: &Operation) -> Result<Response> {
         let Self { session, .. } = self;
-        let mut response = Response::default();
+        let mut response = Response { words: operation.words(), ..Response::default() };
         match operation {
             Operation::Reset | Operation::Close | Operation::Threshold(_) => return Ok(response),
-            Operation::Push(words) | Operation::Update(words) if words.changed => {
-                response.words = Some(words.words().to_vec());
-            }
             Operation::Finish => {
                 // Asked for before the update, after which the session may forget old rows.
                 response.first = Some(session.first());

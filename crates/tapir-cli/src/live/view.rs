@@ -12,6 +12,8 @@ use super::state::{LiveState, Sentence, Word};
 const BAR: usize = 10;
 /// A longer word is cut on the screen.
 const LONGEST: usize = 24;
+/// Columns and rows without which there is nothing to see.
+const SMALLEST: (u16, u16) = (40, 6);
 const COLOURS: [Color; 6] =
     [Color::Green, Color::Cyan, Color::Magenta, Color::Blue, Color::LightRed, Color::LightGreen];
 const KEYS: &str =
@@ -19,6 +21,13 @@ const KEYS: &str =
 
 /// Draws the whole screen; the newest lines are always in sight.
 pub(super) fn draw(state: &LiveState, frame: &mut Frame) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let (width, height) = SMALLEST;
+        let text = format!("too small: {width} × {height} are needed");
+        frame.render_widget(Line::from(text).red(), area);
+        return;
+    }
     let [title, _, main, _, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),

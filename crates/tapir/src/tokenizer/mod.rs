@@ -58,9 +58,12 @@ impl Tokenizer {
             let at = chunk.as_ptr() as usize - text.as_ptr() as usize;
             characters += text[bytes..at].chars().count();
             bytes = at;
+            // Words come in order, so that no character is counted twice.
+            let (mut counted, mut here) = (0, characters);
             let mut add = |word: String, range: std::ops::Range<usize>| {
-                let start = characters + chunk[..range.start].chars().count();
-                let end = start + chunk[range].chars().count();
+                let start = here + chunk[counted..range.start].chars().count();
+                let end = start + chunk[range.clone()].chars().count();
+                (counted, here) = (range.end, end);
                 tokens.push(Token { word, start, end });
             };
             match self {

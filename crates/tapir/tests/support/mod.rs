@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tapir::{
-    Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
+    Config, ControllerConfig, Decoding, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
     Vocabulary,
 };
 
@@ -24,7 +24,8 @@ pub(crate) fn word(index: usize) -> String {
     format!("w{index}")
 }
 
-/// Any small model: both revisers, one or two layers of everything, all delays, odd sizes.
+/// Any small model: both revisers, one or two layers of everything, all delays, odd sizes, both ways
+/// to choose labels.
 pub(crate) fn parts() -> impl Strategy<Value = Parts> {
     let first_pass = (1..4usize, 1..10usize, proptest::option::of(1..7usize));
     let second_pass = (any::<bool>(), 1..3usize, 1..4usize, 1..4usize, 1..20usize);
@@ -55,6 +56,11 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                 let config = Config {
                     task: "random".into(),
                     delay,
+                    decoding: if seed.is_multiple_of(2) {
+                        Decoding::Legal
+                    } else {
+                        Decoding::Argmax
+                    },
                     threshold: tau,
                     max_length: 24,
                     embedding_dim: e,
@@ -70,7 +76,10 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                     }),
                     ..Config::default()
                 };
-                let labels = Labels::new((0..n).map(|i| format!("B-{i}"))).unwrap();
+                // B-0, I-0, B-1, …: sequences that may be legal or not.
+                let name =
+                    |i: usize| format!("{}-{}", if i.is_multiple_of(2) { "B" } else { "I" }, i / 2);
+                let labels = Labels::new((0..n).map(name)).unwrap();
                 let vocabulary = Vocabulary::new((0..WORDS).map(word)).unwrap();
                 Parts::random(config, labels, vocabulary, seed).unwrap()
             },
