@@ -9,13 +9,14 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "README.md",
     "docs/guide.md",
     "docs/data.md",
     "docs/protocol.md",
     "docs/serve.md",
     "docs/evaluation.md",
+    "docs/training.md",
 ];
 
 /// Commands begin with one of these; other blocks are output, code or layout.

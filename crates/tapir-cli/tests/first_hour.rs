@@ -8,7 +8,7 @@ use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use support::output;
 
-fn tapir(arguments: &[&str]) -> Command {
+fn program(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("tapir").unwrap();
     command.args(arguments);
     command
@@ -18,24 +18,24 @@ fn tapir(arguments: &[&str]) -> Command {
 fn a_file_that_is_not_there_is_not_a_text() {
     let folder = tempfile::tempdir().unwrap();
     for path in ["notes.txt", "./notes", "some/notes"] {
-        let mut command = tapir(&["tag", path]);
+        let mut command = program(&["tag", path]);
         command.current_dir(&folder);
         command.assert().failure().stderr(contains(path).and(contains("--text")));
     }
-    let mut command = tapir(&["tag", "."]);
+    let mut command = program(&["tag", "."]);
     command.assert().failure().stderr(contains("is a folder"));
-    let text = output(&mut tapir(&["tag", "--text", "notes.txt", "--format", "conll"]));
+    let text = output(&mut program(&["tag", "--text", "notes.txt", "--format", "conll"]));
     assert!(text.starts_with("notes.txt\t"), "{text}");
     // Words are no paths, whatever stands between them.
     for text in ["jazz", "play AC/DC songs", "play jazz.", "book it for 3.50"] {
-        tapir(&["tag", text]).assert().success();
+        program(&["tag", text]).assert().success();
     }
 }
 
 #[test]
 fn every_line_in_is_a_line_of_json_out() {
     let text = "play jazz\n\n...\n🎉\r\nWhat's on, Zoë?\n";
-    let json = output(tapir(&["tag", "-", "--format", "json"]).write_stdin(text));
+    let json = output(program(&["tag", "-", "--format", "json"]).write_stdin(text));
     let lines: Vec<serde_json::Value> =
         json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 5);
@@ -55,7 +55,7 @@ fn every_line_in_is_a_line_of_json_out() {
         }
     }
     assert_eq!(lines[1]["words"].as_array().unwrap().len(), 0);
-    let mut command = tapir(&["tag", "play some jazz", "--format", "json"]);
+    let mut command = program(&["tag", "play some jazz", "--format", "json"]);
     let line: serde_json::Value = serde_json::from_str(&output(&mut command)).unwrap();
     let span = &line["spans"][0];
     assert_eq!((&span["text"], &span["offset"]), (&"jazz".into(), &serde_json::json!([10, 14])));
@@ -63,7 +63,8 @@ fn every_line_in_is_a_line_of_json_out() {
 
 #[test]
 fn a_table_folds_at_the_width_of_the_terminal_and_wide_letters_align() {
-    let mut command = tapir(&["tag", "--model", "pos", "東京 is a large city in Japan , you know"]);
+    let mut command =
+        program(&["tag", "--model", "pos", "東京 is a large city in Japan , you know"]);
     let text = output(command.env("COLUMNS", "30"));
     assert!(text.lines().all(|line| line.chars().count() <= 30), "{text}");
     let mut lines = text.lines();
@@ -75,17 +76,17 @@ fn a_table_folds_at_the_width_of_the_terminal_and_wide_letters_align() {
 
 #[test]
 fn what_ships_can_be_listed_and_printed() {
-    let tasks = output(&mut tapir(&["tasks"]));
+    let tasks = output(&mut program(&["tasks"]));
     assert!(tasks.contains("snips ") && tasks.contains("conll-pos"), "{tasks}");
-    tapir(&["tasks", "ewt"]).assert().success().stdout(contains("name = \"ewt\""));
-    tapir(&["tasks", "pos"]).assert().failure().stderr(contains("`tapir tasks` lists"));
-    tapir(&["presets"]).assert().success().stdout(contains("small/snips"));
-    tapir(&["presets", "small/ewt"]).assert().success().stdout(contains("[training.reviser]"));
+    program(&["tasks", "ewt"]).assert().success().stdout(contains("name = \"ewt\""));
+    program(&["tasks", "pos"]).assert().failure().stderr(contains("`tapir tasks` lists"));
+    program(&["presets"]).assert().success().stdout(contains("small/snips"));
+    program(&["presets", "small/ewt"]).assert().success().stdout(contains("[training.reviser]"));
 }
 
 #[test]
 fn behaviour_is_checked_by_kind() {
-    let table = output(&mut tapir(&["check"]));
+    let table = output(&mut program(&["check"]));
     for kind in ["plain", "casing", "out-of-domain", "all"] {
         assert!(table.lines().any(|line| line.starts_with(kind)), "{table}");
     }
@@ -95,17 +96,38 @@ fn behaviour_is_checked_by_kind() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tests.tsv");
     std::fs::write(&file, "mine\tplay jazz\tartist: jazz\n").unwrap();
-    let mut command = tapir(&["check", "--failures"]);
+    let mut command = program(&["check", "--failures"]);
     command.arg(&file).assert().success().stdout(contains("found     genre: jazz"));
     std::fs::write(&file, "mine\tplay jazz\n").unwrap();
-    tapir(&["check"]).arg(&file).assert().failure().stderr(contains("line 1"));
+    program(&["check"]).arg(&file).assert().failure().stderr(contains("line 1"));
+}
+
+#[test]
+fn a_run_is_a_model_and_an_unfinished_one_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::write(run.join("preset.toml"), "").unwrap();
+    let tag = |run: &std::path::Path| {
+        let mut command = program(&["tag", "play jazz", "--model"]);
+        command.arg(run);
+        command
+    };
+    tag(&run).assert().failure().stderr(contains("has no model yet").and(contains("tapir train")));
+    tapir::doctest::parts().save(run.join("model")).unwrap();
+    tag(&run).assert().success();
+    program(&["info"]).arg(&run).assert().success();
+    let mut command = program(&["trace", "play jazz", "--model"]);
+    command.arg(&run).assert().success();
+    let mut command = program(&["eval", "runs/a", "snips", "--model"]);
+    command.arg(&run).assert().failure().stderr(contains("given twice"));
 }
 
 #[test]
 fn labels_that_ship_are_legal() {
     let text = tapir_models::corpus("snips").unwrap().test.words;
     let json =
-        output(tapir(&["tag", "-", "--format", "json", "--no-final-pass"]).write_stdin(text));
+        output(program(&["tag", "-", "--format", "json", "--no-final-pass"]).write_stdin(text));
     for line in json.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let mut before = "O".to_owned();
@@ -122,21 +144,24 @@ fn labels_that_ship_are_legal() {
 #[cfg(feature = "serve")]
 #[test]
 fn a_server_says_what_is_wrong_with_its_log_and_its_address() {
-    let mut command = tapir(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = program(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("TAPIR_LOG", "loud");
     command.assert().failure().stderr(contains("`loud`").and(contains("debug")));
-    tapir(&["serve", "--listen", "nowhere"]).assert().failure().stderr(contains("localhost:8642"));
+    program(&["serve", "--listen", "nowhere"])
+        .assert()
+        .failure()
+        .stderr(contains("localhost:8642"));
     // A port that is taken, by the name of its address.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("localhost:{}", taken.local_addr().unwrap().port());
-    let mut command = tapir(&["serve", "--listen", &address]);
+    let mut command = program(&["serve", "--listen", &address]);
     command.assert().failure().stderr(contains("127.0.0.1").and(contains("--listen")));
 }
 
 #[cfg(feature = "train")]
 #[test]
 fn a_task_is_not_a_preset() {
-    tapir(&["train", "snips"]).assert().failure().stderr(contains("small/snips"));
-    let mut command = tapir(&["train", "small/snips", "--set", "training.reviser.epocs=3"]);
+    program(&["train", "snips"]).assert().failure().stderr(contains("small/snips"));
+    let mut command = program(&["train", "small/snips", "--set", "training.reviser.epocs=3"]);
     command.assert().failure().stderr(contains("epocs").and(starts_with("tapir: ")));
 }

@@ -175,7 +175,7 @@ enum Vectors {
 
 impl Files {
     fn open(dir: &Path) -> Result<Self> {
-        let config = Plain::open(&dir.join(CONFIG))?;
+        let config = Plain::open(&dir.join(CONFIG)).map_err(|error| unfinished(dir, error))?;
         let labels = Plain::open(&dir.join(LABELS))?;
         let vocabulary = Plain::open(&dir.join(VOCABULARY))?;
         let weights = Plain::open(&dir.join(WEIGHTS))?;
@@ -351,6 +351,15 @@ fn of_run(dir: &Path) -> PathBuf {
     } else {
         dir.to_owned()
     }
+}
+
+/// A training run whose stages are not all done has no model, and that is what is wrong.
+fn unfinished(dir: &Path, error: Error) -> Error {
+    if !is_there(&dir.join("preset.toml")) {
+        return error;
+    }
+    let reason = "a training run that has no model yet; the same `tapir train` goes on with it";
+    Error::invalid(dir.display(), reason)
 }
 
 /// Where the model is: in `dir` or, if somebody was killed between two renames, in the directory

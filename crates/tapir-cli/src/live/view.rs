@@ -233,6 +233,13 @@ mod tests {
         terminal.backend().to_string()
     }
 
+    #[test]
+    fn a_window_that_is_too_small_says_so() {
+        for (width, height) in [(39, 20), (80, 5)] {
+            assert!(screen(&typed("play "), width, height).contains("40 × 6 are needed"));
+        }
+    }
+
     fn typed(keys: &str) -> LiveState {
         let model = tapir::doctest::parts().load().unwrap();
         let mut state = LiveState::new(model, 0.5).unwrap();
