@@ -17,7 +17,7 @@ fn read_padded<S: Simd>(s: S, from: &[f32], pad: f32) -> S::F32 {
 
 /// Write as many lanes as there is room for.
 #[inline(always)]
-fn write_part<S: Simd>(s: S, v: S::F32, to: &mut [f32]) {
+pub(super) fn write_part<S: Simd>(s: S, v: S::F32, to: &mut [f32]) {
     let mut whole = [0.0; LANES];
     s.store(v, &mut whole);
     to.copy_from_slice(&whole[..to.len()]);

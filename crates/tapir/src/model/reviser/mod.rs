@@ -97,8 +97,8 @@ impl Reviser {
                 let attended = &mut attended[input.start * d..input.end * d];
                 match self.kind {
                     ReviserKind::Transformer => {
-                        let scores = take(&mut scratch.scores, input.len());
-                        kernels::attention(qkv, attended, scores, self.heads);
+                        let room = &mut scratch.scores;
+                        kernels::attention(qkv, attended, input.len(), self.heads, room);
                     }
                     ReviserKind::LinearTransformer => {
                         linear::attend(qkv, attended, self.heads, d, &mut scratch.scores);
