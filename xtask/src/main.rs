@@ -14,7 +14,8 @@ use anyhow::{Context, Result, bail};
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
-        other => bail!("unknown task {other:?}; there is one: cargo xtask test"),
+        Some("docs") => docs::test(),
+        other => bail!("unknown task {other:?}; expected `test`, or `docs` for the commands of the documents"),
     }
 }
 
