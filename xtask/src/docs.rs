@@ -41,6 +41,10 @@ const EXEMPT: [(&str, &str); 15] = [
     ("curl -X POST localhost:8642/admin", "needs that server"),
 ];
 
+/// The README's first command builds the program and runs it. CI has built it already, and what it
+/// prints is shown further down.
+const FIRST_COMMAND: &str = "    cargo run --release -p tapir-cli --no-default-features -- ";
+
 /// A command of a document, and what it prints there; nothing is known of one that is only named.
 struct Step {
     line: usize,
@@ -71,6 +75,13 @@ pub(crate) fn test() -> Result<()> {
             if let Err(error) = place.run(&step) {
                 let _ =
                     writeln!(failures, "{document}:{}: {}\n{error:#}\n", step.line, step.command);
+            }
+        }
+        if let Some(arguments) = text.lines().find_map(|line| line.strip_prefix(FIRST_COMMAND)) {
+            let command = format!("tapir {arguments}");
+            run += 1;
+            if let Err(error) = place.run_first(&command, &text) {
+                let _ = writeln!(failures, "{document}: {command}\n{error:#}\n");
             }
         }
         println!("{document}: {run} commands, {exempt} exempt");
@@ -185,6 +196,22 @@ impl Place {
             return Ok(());
         }
         compare(&shown, &printed.lines().collect::<Vec<_>>())
+    }
+
+    /// Runs a command that prints lines that the document shows somewhere, in that order.
+    fn run_first(&self, command: &str, document: &str) -> Result<()> {
+        let output = self.command(command).output()?;
+        let mut shown = document.lines();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let expected = format!("    {}", line.trim_end());
+            let is_end = line.starts_with("(end)");
+            ensure!(
+                line.is_empty() || is_end || shown.any(|shown| shown == expected),
+                "printed, and not shown: {line}"
+            );
+        }
+        ensure!(output.status.success(), "failed");
+        Ok(())
     }
 
     /// Starts a server in the place of the one before; gives what it says.

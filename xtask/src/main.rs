@@ -15,7 +15,9 @@ fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("docs") => docs::test(),
-        other => bail!("unknown task {other:?}; expected `test`, or `docs` for the commands of the documents"),
+        other => bail!(
+            "unknown task {other:?}; expected `test`, or `docs` for the commands of the documents"
+        ),
     }
 }
 
