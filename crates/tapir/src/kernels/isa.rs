@@ -108,13 +108,22 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
         // SAFETY: the machine has these features, or the assertion above had failed.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { super::avx2::run(kernel) },
-        // SAFETY: as above.
+        // VNNI is about integers; without this, every kernel would be compiled once more for it.
+        // SAFETY: as above, and with VNNI there is AVX-512.
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { super::avx512::run(kernel) },
-        // SAFETY: as above.
+        Isa::Avx512 | Isa::Avx512Vnni => unsafe { super::avx512::run(kernel) },
+        _ => kernel.run(Portable::<false>),
+    }
+}
+
+/// The same for a kernel that multiplies integers.
+pub(super) fn run_integers<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    assert!(isa <= choice().best, "this machine does not run {isa}");
+    match isa {
+        // SAFETY: the machine has these features, or the assertion above had failed.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512Vnni => unsafe { super::avx512::run_vnni(kernel) },
-        _ => kernel.run(Portable::<false>),
+        _ => run(isa, kernel),
     }
 }
 

@@ -156,7 +156,7 @@ impl Matrix {
                 let quantized = room(&mut scratch.quantized, pairs);
                 let packed = room(&mut scratch.packed_pairs, if rows > 1 { pairs } else { 0 });
                 let row_scales = room(&mut scratch.row_scales, rows);
-                run.run(ProductInt8 {
+                run.run_integers(ProductInt8 {
                     weights,
                     scales,
                     x,
@@ -188,6 +188,11 @@ impl fmt::Debug for Matrix {
 /// not have.
 trait Runner {
     fn run<K: Kernel<Output = ()>>(&mut self, kernel: K);
+
+    /// A kernel that multiplies integers.
+    fn run_integers<K: Kernel<Output = ()>>(&mut self, kernel: K) {
+        self.run(kernel);
+    }
 }
 
 struct On(Isa);
@@ -195,6 +200,10 @@ struct On(Isa);
 impl Runner for On {
     fn run<K: Kernel<Output = ()>>(&mut self, kernel: K) {
         isa::run(self.0, kernel);
+    }
+
+    fn run_integers<K: Kernel<Output = ()>>(&mut self, kernel: K) {
+        isa::run_integers(self.0, kernel);
     }
 }
 
