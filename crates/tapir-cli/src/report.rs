@@ -15,7 +15,7 @@ use tapir_eval::{Report as Page, Results, write_atomically};
   tapir report results --html docs/report.html --markdown docs/results.md
   tapir report results/snips-trf               # Markdown on standard output")]
 pub(crate) struct Report {
-    /// Results files, or folders of them: results/<run>/eval.json, sweep.json, …
+    /// Results files, or folders of them, such as results or results/snips-trf
     #[arg(required = true)]
     results: Vec<PathBuf>,
     /// Write the page here
