@@ -64,7 +64,7 @@ pub(crate) fn test() -> Result<()> {
         let folder = std::env::temp_dir().join(format!("tapir-docs-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         prepare(&folder)?;
-        let mut place = Place { folder, path: program.clone(), server: None };
+        let mut sandbox = Sandbox { folder, path: program.clone(), server: None };
         let (mut run, mut exempt) = (0, 0);
         for step in steps(&text) {
             if EXEMPT.iter().any(|(start, _)| step.command.starts_with(start)) {
@@ -72,7 +72,7 @@ pub(crate) fn test() -> Result<()> {
                 continue;
             }
             run += 1;
-            if let Err(error) = place.run(&step) {
+            if let Err(error) = sandbox.run(&step) {
                 let _ =
                     writeln!(failures, "{document}:{}: {}\n{error:#}\n", step.line, step.command);
             }
@@ -80,13 +80,13 @@ pub(crate) fn test() -> Result<()> {
         if let Some(arguments) = text.lines().find_map(|line| line.strip_prefix(FIRST_COMMAND)) {
             let command = format!("tapir {arguments}");
             run += 1;
-            if let Err(error) = place.run_first(&command, &text) {
+            if let Err(error) = sandbox.run_first(&command, &text) {
                 let _ = writeln!(failures, "{document}: {command}\n{error:#}\n");
             }
         }
         println!("{document}: {run} commands, {exempt} exempt");
-        place.stop();
-        let _ = fs::remove_dir_all(&place.folder);
+        sandbox.stop();
+        let _ = fs::remove_dir_all(&sandbox.folder);
     }
     ensure!(failures.is_empty(), "documents promise what does not happen:\n{failures}");
     Ok(())
@@ -156,13 +156,13 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// A folder of its own, the program, and a server while one runs.
-struct Place {
+struct Sandbox {
     folder: PathBuf,
     path: PathBuf,
     server: Option<Child>,
 }
 
-impl Place {
+impl Sandbox {
     fn command(&self, text: &str) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("bash");
@@ -233,7 +233,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         self.stop();
     }

@@ -43,18 +43,17 @@ impl Report {
     }
 }
 
+/// A measure of ours by threshold.
+fn line(sweep: &Sweep, name: &str, colour: usize, value: &dyn Fn(&Evaluation) -> f64) -> Line {
+    let point = |e: &Evaluation| (f64::from(e.setting.threshold), value(e));
+    let points = sweep.evaluations.iter().map(point).collect();
+    Line { name: name.to_owned(), points, colour, theirs: false }
+}
+
 /// Two plots: what falls with the threshold, and what is near 1.
 fn curves(title: &str, sweep: &Sweep, paper: Option<&Paper>) -> [String; 2] {
-    let ours = |name: &str, colour: usize, value: &dyn Fn(&Evaluation) -> f64| Line {
-        name: name.to_owned(),
-        points: sweep
-            .evaluations
-            .iter()
-            .map(|e| (f64::from(e.setting.threshold), value(e)))
-            .collect(),
-        colour,
-        theirs: false,
-    };
+    let ours =
+        |name: &str, colour, value: &dyn Fn(&Evaluation) -> f64| line(sweep, name, colour, value);
     let theirs = |name: &str, colour: usize, column: usize| {
         paper.map(|p| Line {
             name: format!("{name}, the paper's"),
@@ -114,15 +113,8 @@ fn threshold_table(sweep: &Sweep, paper: Option<&Paper>) -> Table {
 impl Sweep {
     /// The plot of the sweep, as an SVG file of its own.
     pub fn to_svg(&self, title: &str) -> String {
-        let line = |name: &str, colour: usize, value: &dyn Fn(&Evaluation) -> f64| Line {
-            name: name.to_owned(),
-            points: self
-                .evaluations
-                .iter()
-                .map(|e| (f64::from(e.setting.threshold), value(e)))
-                .collect(),
-            colour,
-            theirs: false,
+        let line = |name: &str, colour, value: &dyn Fn(&Evaluation) -> f64| {
+            line(self, name, colour, value)
         };
         let score = self.evaluations.first().map_or("score", Evaluation::headline_name);
         let series = [
