@@ -55,6 +55,7 @@ enum StageArg {
     Actions,
     Reviser,
     FirstPass,
+    Policy,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,16 +89,19 @@ impl From<StageArg> for StageName {
             StageArg::Actions => Self::Actions,
             StageArg::Reviser => Self::Reviser,
             StageArg::FirstPass => Self::FirstPass,
+            StageArg::Policy => Self::Policy,
         }
     }
 }
 
 impl Train {
     pub(crate) fn run(self) -> Result<()> {
-        let mut settings: Vec<String> =
+        let settings: Vec<String> =
             self.seed.map(|seed| format!("seed={seed}")).into_iter().collect();
-        settings.extend(self.epochs.map(epochs).unwrap_or_default());
-        let preset = self.recipe.open(settings)?;
+        let mut preset = self.recipe.open(settings)?;
+        if let Some(epochs) = self.epochs {
+            preset.training.set_epochs(epochs);
+        }
         if !self.checkpoint_every.is_finite() || self.checkpoint_every < 0.0 {
             bail!("--checkpoint-every is {}, expected seconds, 0 or more", self.checkpoint_every);
         }
@@ -131,29 +135,32 @@ impl Train {
         if let Some(model) = &run.model {
             writeln!(out, "model: {}", model.display())?;
         }
-        writeln!(
-            out,
-            "test: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",
-            test.reviser.score,
-            test.tapir.score,
-            test.tapir.revised.unwrap_or(0.0),
-            test.first_pass.score
-        )?;
+        if let Some(choice) = &run.choice {
+            writeln!(out, "chosen on validation: {choice}")?;
+        }
+        for (split, scores) in run.valid.iter().map(|valid| ("validation", valid)).chain([("test", test)]) {
+            writeln!(
+                out,
+                "{split}: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",
+                scores.reviser.score,
+                scores.tapir.score,
+                scores.tapir.revised.unwrap_or(0.0),
+                scores.first_pass.score
+            )?;
+        }
+        if let Some(advice) = run.valid.unwrap_or(*test).advice() {
+            eprintln!("warning: {advice}");
+        }
         if let Some(path) = &self.results {
             let json = serde_json::json!({
                 "provenance": provenance, "preset": self.recipe.preset, "settings": preset,
-                "seed": preset.seed, "stages": run.reports, "test": test,
+                "seed": preset.seed, "stages": run.reports, "choice": run.choice,
+                "valid": run.valid, "test": test,
             });
             write_atomically(path, (serde_json::to_string_pretty(&json)? + "\n").as_bytes())?;
         }
         Ok(())
     }
-}
-
-/// Settings for at most so many epochs in every stage.
-pub(crate) fn epochs(epochs: usize) -> Vec<String> {
-    let stages = ["training.generator", "training.reviser", "training.first_pass"];
-    stages.iter().map(|stage| format!("{stage}.epochs={epochs}")).collect()
 }
 
 /// Two lines that are written over on a terminal; elsewhere a line per epoch, and one now and then

@@ -44,8 +44,11 @@ impl Tune {
         let run = self.recipe.options_for("-tuned");
         let best = run.out.join("best.toml");
         let open = |settings: &[String]| {
-            let epochs = self.epochs.map(crate::train::epochs).unwrap_or_default();
-            self.recipe.open([&epochs, settings].concat())
+            let mut preset = self.recipe.open(settings.to_vec())?;
+            if let Some(epochs) = self.epochs {
+                preset.training.set_epochs(epochs);
+            }
+            Ok(preset)
         };
         let mut screen = Screen::new();
         let options = TuneOptions { trials: self.trials, only: self.only.clone(), run };

@@ -6,7 +6,7 @@ use crate::{Error, Random, Result, Sentence};
 
 /// One sentence to learn from, its delay applied: NULL tokens at the end, labels shifted by as
 /// much.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
     /// Word rows of the vocabulary.
     pub ids: Vec<u32>,
@@ -14,6 +14,20 @@ pub struct Example {
     pub labels: Vec<Option<u16>>,
     /// Is REVISE expected at a step? Empty where no policy is trained.
     pub actions: Vec<bool>,
+    /// What a teacher says at each step, [steps, labels]; empty where there is none.
+    pub teacher: Vec<f32>,
+    /// The revisions that were made while the sentence was read, in their order.
+    pub revisions: Vec<Revision>,
+}
+
+/// A revision that was made while a sentence was read: from then on the memory holds what it put
+/// out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Revision {
+    /// The step at which it was made, from 0.
+    pub step: usize,
+    /// Its logits for the last steps, this one included, oldest first: [steps, labels].
+    pub logits: Vec<f32>,
 }
 
 impl Example {
@@ -21,10 +35,14 @@ impl Example {
     #[must_use]
     pub fn prefix(&self, length: usize) -> Self {
         let steps = |count: usize| length.min(count);
+        let labels = self.teacher.len() / self.ids.len().max(1);
+        let made = self.revisions.iter().take_while(|revision| revision.step < length);
         Self {
             ids: self.ids[..steps(self.ids.len())].to_vec(),
             labels: self.labels[..steps(self.labels.len())].to_vec(),
             actions: self.actions[..steps(self.actions.len())].to_vec(),
+            teacher: self.teacher[..steps(self.ids.len()) * labels].to_vec(),
+            revisions: made.cloned().collect(),
         }
     }
 }
@@ -51,7 +69,7 @@ pub fn examples(
         let actions = actions.get(i).map_or_else(Vec::new, |actions| {
             std::iter::repeat_n(false, delay).chain(actions.iter().copied()).collect()
         });
-        Ok(Example { ids, labels: expected, actions })
+        Ok(Example { ids, labels: expected, actions, ..Example::default() })
     };
     sentences.iter().enumerate().filter(|(_, s)| !s.is_empty()).map(example).collect()
 }
@@ -80,6 +98,10 @@ pub struct Batch {
     pub labels: Vec<[f32; 2]>,
     /// Action (1 is REVISE) and weight of each row.
     pub actions: Vec<[f32; 2]>,
+    /// What a teacher says, [sentences × length, labels]; empty where there is none.
+    pub teacher: Vec<f32>,
+    /// The revisions of each sentence.
+    pub revisions: Vec<Vec<Revision>>,
 }
 
 impl Batch {
@@ -97,7 +119,12 @@ impl Batch {
             ids: vec![Vocabulary::PAD; rows],
             labels: vec![[0.0; 2]; rows],
             actions: vec![[0.0; 2]; rows],
+            teacher: Vec::new(),
+            revisions: examples.iter().map(|example| example.revisions.clone()).collect(),
         };
+        let width = examples.iter().map(|e| e.teacher.len() / e.ids.len().max(1)).max();
+        let width = width.unwrap_or(0);
+        batch.teacher.resize(rows * width, 0.0);
         let (label_weight, action_weight) =
             (1.0 / labels.max(1) as f32, 1.0 / actions.max(1) as f32);
         for (b, example) in examples.iter().enumerate() {
@@ -107,6 +134,10 @@ impl Batch {
                     Order::Time => t * sentences + b,
                 };
                 batch.ids[row] = *id;
+                if width > 0 {
+                    let said = &example.teacher[t * width..(t + 1) * width];
+                    batch.teacher[row * width..(row + 1) * width].copy_from_slice(said);
+                }
                 if let Some(label) = example.labels[t] {
                     batch.labels[row] = [f32::from(label), label_weight];
                 }
@@ -132,8 +163,7 @@ impl Batch {
             Some(vocabulary.vectors()?.row(word)? + vocabulary.len() as u32)
         };
         // Only rows with a word in them draw a number, so that padding changes nothing.
-        let rows = self.ids.iter_mut().zip(&self.labels).filter(|(_, [_, weight])| *weight > 0.0);
-        for id in rows.map(|(id, _)| id).filter(|id| **id > Vocabulary::NULL) {
+        for id in self.ids.iter_mut().filter(|id| **id > Vocabulary::NULL) {
             let draw = random.unit();
             if draw < unknown {
                 *id = Vocabulary::UNK;
@@ -201,7 +231,8 @@ mod tests {
     use super::*;
 
     fn example(length: usize) -> Example {
-        Example { ids: vec![5; length], labels: vec![Some(1); length], actions: vec![true; length] }
+        let (labels, actions) = (vec![Some(1); length], vec![true; length]);
+        Example { ids: vec![5; length], labels, actions, ..Example::default() }
     }
 
     #[test]
@@ -246,6 +277,16 @@ mod tests {
         batch.replace_words(0.02, 0.0, &vocabulary, &mut Random::new(1));
         let unknown = batch.ids.iter().filter(|id| **id == Vocabulary::UNK).count();
         assert!((300..500).contains(&unknown), "{unknown}");
+    }
+
+    /// The first words of a delayed model have no label yet, and once were never replaced.
+    #[test]
+    fn words_of_a_delayed_model_become_unknown_from_the_first_on() {
+        let vocabulary = Vocabulary::new(["a", "b", "c"]).unwrap();
+        let delayed = Example { ids: vec![5, 5, 2, 2], labels: vec![None; 4], ..Example::default() };
+        let mut batch = Batch::new(&[&delayed], Order::Time, (1, 1));
+        batch.replace_words(1.0, 0.0, &vocabulary, &mut Random::new(1));
+        assert_eq!(batch.ids, [Vocabulary::UNK, Vocabulary::UNK, 2, 2]);
     }
 
     proptest! {

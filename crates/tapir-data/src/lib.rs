@@ -20,7 +20,7 @@ mod vectors;
 mod vocabulary;
 
 pub use atomic_file::AtomicFile;
-pub use batches::{Batch, Batches, Example, Order, Prefix, examples};
+pub use batches::{Batch, Batches, Example, Order, Prefix, Revision, examples};
 pub use corpus::{Corpus, Sentence, Split, Text};
 pub use error::{Error, Result};
 pub use fitting_tokenizer::fitting_tokenizer;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use tapir::Config;
 
 use crate::table::tau;
 use crate::{Error, Evaluation, Result, Sweep};
@@ -161,11 +162,14 @@ impl Choice {
     /// Makes the threshold the default of the model in `folder`, and notes in its configuration
     /// why.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let why = serde_json::to_value(self).map_err(|error| Error::results(folder, error))?;
-        tapir::amend(folder, |config| {
-            config.threshold = self.threshold;
-            config.provenance.insert("threshold".to_owned(), why);
-        })?;
+        tapir::amend(folder, |config| self.note(config))?;
         Ok(())
+    }
+
+    /// Makes the threshold the default of a configuration, and notes in it why.
+    pub fn note(&self, config: &mut Config) {
+        config.threshold = self.threshold;
+        let why = serde_json::to_value(self).unwrap_or_default();
+        config.provenance.insert("threshold".to_owned(), why);
     }
 }

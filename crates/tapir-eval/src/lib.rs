@@ -65,7 +65,7 @@ pub use results::{ModelInfo, RESULTS_VERSION, Results, write_atomically};
 pub use revision_quality::{RevisionKinds, RevisionQuality};
 pub use streaming::Streaming;
 pub use summary::{Percentiles, Summary};
-pub use sweep::{Sweep, sweep, thresholds};
+pub use sweep::{Sweep, fine_thresholds, sweep, thresholds};
 pub use table::Table;
 pub use trace::{Cell, Step, Trace};
 

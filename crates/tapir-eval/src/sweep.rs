@@ -17,6 +17,12 @@ pub fn thresholds() -> Vec<f32> {
     (0..=10u8).map(|tenth| f32::from(tenth) / 10.0).collect()
 }
 
+/// Those to choose among: twice as many, and some close to the ends.
+pub fn fine_thresholds() -> Vec<f32> {
+    let twentieths = (1..20u8).map(|i| f32::from(i) / 20.0);
+    [0.0, 0.02].into_iter().chain(twentieths).chain([0.98, 1.0]).collect()
+}
+
 /// Runs a model with each threshold; the records come in the order of the thresholds.
 ///
 /// ```

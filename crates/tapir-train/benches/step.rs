@@ -10,7 +10,7 @@ use std::time::Instant;
 use burn::tensor::{Device, Distribution, Tensor};
 use tapir::{Config, Vocabulary};
 use tapir_data::Example;
-use tapir_train::{AdamW, Noise, Objective, Shards, Weights};
+use tapir_train::{AdamW, Noise, Objective, Shards, Update, Weights};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -91,6 +91,7 @@ fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -
         ids: (0..WORDS).map(|t| (3 + (b * 131 + t * 37) % 11_000) as u32).collect(),
         labels: (0..WORDS).map(|t| Some(((b + t) % LABELS) as u16)).collect(),
         actions: (0..WORDS).map(|t| t % 5 == 4).collect(),
+        ..Example::default()
     };
     let examples: Vec<Example> = (0..SENTENCES).map(example).collect();
     let examples: Vec<&Example> = examples.iter().collect();
@@ -100,13 +101,13 @@ fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -
             let noise = Noise {
                 dropout: 0.1,
                 unknown: 0.02,
-                untuned: 0.0,
-                smoothing: 0.0,
                 place: [1, 0, round as u64],
+                ..Noise::default()
             };
             let parts =
                 shards.gradients(&weights, config, &vocabulary, objective, &examples, noise);
-            adamw.update(&mut weights, &parts, 1e-4, 0.01, None, 0.0);
+            let how = Update { learning_rate: 1e-4, weight_decay: 0.01, ..Update::default() };
+            adamw.update(&mut weights, &parts, how);
             start.elapsed().as_secs_f64()
         })
         .collect();

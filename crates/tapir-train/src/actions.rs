@@ -35,7 +35,7 @@ pub struct ActionStats {
     pub revise: f64,
     /// The mean over sentences of each one's share of REVISE.
     pub mean_revise: f64,
-    /// The share of sentences whose REVISE ratio is in [0, 0.2), [0.2, 0.4), … [0.8, 1].
+    /// The share of sentences whose REVISE ratio is in [0, 0.2], (0.2, 0.4], … (0.8, 1].
     pub bins: [f64; 5],
 }
 
@@ -48,8 +48,10 @@ impl ActionStats {
         let ratios: Vec<f64> =
             actions.iter().map(|actions| share(count(actions), actions.len())).collect();
         let mut bins = [0usize; 5];
-        for ratio in &ratios {
-            bins[((ratio * 5.0) as usize).min(4)] += 1;
+        for actions in actions {
+            // Counted in whole numbers: one in five belongs to the first bin.
+            let fifths = (5 * count(actions)).div_ceil(actions.len().max(1));
+            bins[fifths.saturating_sub(1)] += 1;
         }
         Self {
             revise: share(
@@ -149,14 +151,14 @@ mod tests {
     fn statistics_are_those_of_the_paper_s_tables() {
         let actions = [
             vec![false, true],
-            vec![false, false, false, false],
+            vec![false, false, false, false, true],
             vec![false, true, true, true, true],
         ];
         let stats = ActionStats::of(&actions);
-        assert!((stats.revise - 5.0 / 11.0).abs() < 1e-12);
-        assert!((stats.mean_revise - (0.5 + 0.0 + 0.8) / 3.0).abs() < 1e-12);
+        assert!((stats.revise - 6.0 / 12.0).abs() < 1e-12);
+        assert!((stats.mean_revise - (0.5 + 0.2 + 0.8) / 3.0).abs() < 1e-12);
         let third = 1.0 / 3.0;
-        for (bin, expected) in stats.bins.iter().zip([third, 0.0, third, 0.0, third]) {
+        for (bin, expected) in stats.bins.iter().zip([third, 0.0, third, third, 0.0]) {
             assert!((bin - expected).abs() < 1e-12);
         }
     }

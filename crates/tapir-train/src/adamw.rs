@@ -27,6 +27,22 @@ pub struct AdamW {
     pub(crate) step: u64,
 }
 
+/// How parameters are updated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Update {
+    /// The learning rate.
+    pub learning_rate: f64,
+    /// The weight decay.
+    pub weight_decay: f64,
+    /// The gradient is shortened to this length.
+    pub clip: Option<f64>,
+    /// The decay of the running average; 0 for none.
+    pub average: f64,
+    /// Word rows that the batch lacks are left alone (as torch's `SparseAdam` does it): rare words
+    /// then move less than with a dense update, whose moments go on to move them.
+    pub sparse: bool,
+}
+
 /// What one update needs besides the gradient.
 #[derive(Clone, Copy)]
 struct Rates {
@@ -51,19 +67,9 @@ impl AdamW {
     }
 
     /// Updates all parameters. The gradients are those of the parts of a batch and are summed on
-    /// the way.
-    ///
-    /// Of the word tables only the rows of the batch are touched: their moments do not decay, nor
-    /// do the weights of words that the batch lacks (as torch's `SparseAdam` does it).
-    pub fn update(
-        &mut self,
-        weights: &mut Weights,
-        gradients: &[Gradients],
-        learning_rate: f64,
-        weight_decay: f64,
-        clip: Option<f64>,
-        average: f64,
-    ) {
+    /// the way. Parameters that have none stay as they are.
+    pub fn update(&mut self, weights: &mut Weights, gradients: &[Gradients], how: Update) {
+        let Update { learning_rate, weight_decay, clip, average, sparse } = how;
         self.step += 1;
         // Young averages forget faster: the first weights are worth little.
         let decay = average.min((1 + self.step) as f64 / (10 + self.step) as f64) as f32;
@@ -108,14 +114,25 @@ impl AdamW {
             *weight = Tensor::from_data(data, &device);
         }
         for (name, table) in &mut weights.tables {
+            let rows = table_rows(name, gradients);
+            if rows.is_empty() {
+                continue;
+            }
             let [m, v] =
                 self.moments.entry(name.clone()).or_insert_with(|| zeros(table.values.len()));
-            for (id, gradient) in table_rows(name, gradients) {
-                let at = id as usize * table.width..(id as usize + 1) * table.width;
-                let (values, m, v) =
-                    (&mut table.values[at.clone()], &mut m[at.clone()], &mut v[at]);
-                update(values, &[&gradient], m, v, rates);
-            }
+            let width = table.width;
+            let nothing = vec![0.0; width];
+            table
+                .values
+                .par_chunks_mut(width)
+                .zip(m.par_chunks_mut(width).zip(v.par_chunks_mut(width)))
+                .enumerate()
+                .with_min_len(CHUNK / width)
+                .for_each(|(id, (values, (m, v)))| match rows.get(&(id as u32)) {
+                    Some(gradient) => update(values, &[gradient], m, v, rates),
+                    None if sparse => {}
+                    None => update(values, &[&nothing], m, v, rates),
+                });
             if average > 0.0 {
                 let average =
                     self.average.entry(name.clone()).or_insert_with(|| table.values.clone());
@@ -199,5 +216,54 @@ fn fused(
         *v = BETA2 * *v + (1.0 - BETA2) * g * g;
         *value =
             *value * rates.decay - rates.step_size * *m / (v.sqrt() * rates.correction2 + EPSILON);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+    use tapir::Vocabulary;
+
+    use super::*;
+
+    /// A word that was met once, and then no more.
+    fn row_after(steps: usize, sparse: bool) -> Vec<f32> {
+        let parts = tapir::doctest::parts();
+        let vocabulary = Vocabulary::new(["rare", "often"]).unwrap();
+        let device = Device::flex();
+        let mut weights = Weights::new(&parts.config, 3, &vocabulary, None, 1, &device);
+        let table = weights.tables.keys().next().unwrap().clone();
+        let width = weights.tables[&table].width;
+        let mut adamw = AdamW::default();
+        let how = Update { learning_rate: 0.1, weight_decay: 0.01, sparse, ..Update::default() };
+        for step in 0..steps {
+            let id = if step == 0 { 3 } else { 4 };
+            let sparse = BTreeMap::from([(table.clone(), (vec![id], vec![0.5; width]))]);
+            let gradients = Gradients { dense: BTreeMap::new(), sparse, loss: 0.0 };
+            adamw.update(&mut weights, &[gradients], how);
+        }
+        weights.tables[&table].row(3).to_vec()
+    }
+
+    /// As torch.optim.AdamW does: m and v decay, and m goes on to move the row.
+    #[test]
+    fn a_rare_word_moves_on_after_its_batch() {
+        let (mut value, mut m, mut v) = (f64::from(row_after(0, false)[0]), 0.0, 0.0);
+        for step in 1..=5 {
+            let g = if step == 1 { 0.5 } else { 0.0 };
+            m = 0.9 * m + 0.1 * g;
+            v = 0.98 * v + 0.02 * g * g;
+            let (m, v) = (m / (1.0 - 0.9f64.powi(step)), v / (1.0 - 0.98f64.powi(step)));
+            value = value * (1.0 - 0.1 * 0.01) - 0.1 * m / (v.sqrt() + 1e-9);
+        }
+        let ours = f64::from(row_after(5, false)[0]);
+        assert!((ours - value).abs() < 1e-5, "{ours} is not {value}");
+    }
+
+    #[test]
+    fn a_sparse_update_leaves_it_alone() {
+        assert_eq!(row_after(5, true), row_after(1, true));
+        assert_eq!(row_after(1, true), row_after(1, false));
+        assert_ne!(row_after(5, false), row_after(1, false));
     }
 }

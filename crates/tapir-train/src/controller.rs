@@ -1,15 +1,18 @@
 //! The controller (§3.1): an LSTMN that relates the new word to what is in the memory.
 
-use burn::tensor::Tensor;
-use tapir::ControllerConfig;
+use burn::tensor::{Tensor, activation::softmax};
+use tapir::{ControllerConfig, ControllerInput};
 
 use crate::affine::Affine;
+use crate::memory::Entries;
+use crate::processor::FirstPass;
 use crate::{Leaves, ops};
 
 /// LSTMN layers; all attend over the same φ, each over its own cells.
 pub(crate) struct Controller {
     layers: Vec<Layer>,
     memory: usize,
+    inputs: Vec<ControllerInput>,
 }
 
 struct Layer {
@@ -43,24 +46,40 @@ impl Controller {
                 gates_bias: leaves.get(&name("gates.bias")),
             }
         };
-        Self { layers: (0..sizes.layers).map(layer).collect(), memory: sizes.memory }
+        Self {
+            layers: (0..sizes.layers).map(layer).collect(),
+            memory: sizes.memory,
+            inputs: sizes.inputs.clone(),
+        }
     }
 
-    /// x [rows, inputs], h [rows, H] and φ [rows, C], rows time-major, to k of the last layer,
-    /// [rows, C].
+    /// What the gates of the first layer see of each word, [rows, inputs].
+    pub(crate) fn input(&self, first: &FirstPass) -> Tensor<2> {
+        let seen = self.inputs.iter().map(|input| match input {
+            ControllerInput::State => first.h.clone(),
+            ControllerInput::Output => softmax(first.logits.clone(), 1),
+        });
+        let all: Vec<Tensor<2>> = std::iter::once(first.x.clone()).chain(seen).collect();
+        Tensor::cat(all, 1)
+    }
+
+    /// The gates' input [rows, inputs], h [rows, H], rows time-major, and φ [entries, C] to k of the
+    /// last layer, [rows, C].
     pub(crate) fn forward(
         &self,
-        x: Tensor<2>,
+        input: Tensor<2>,
         h: Tensor<2>,
         phi: Tensor<2>,
+        entries: &Entries,
         steps: usize,
     ) -> Tensor<2> {
-        let mut k = x;
+        let mut k = input;
         for layer in &self.layers {
             let query = ops::affine(h.clone(), layer.query.clone(), layer.query_bias.clone());
-            let keys = layer.key.forward(phi.clone());
+            let keys = [layer.key.forward(phi.clone()), phi.clone()];
             let (summary, score) = (layer.summary.clone(), layer.score.clone());
-            let out = ops::summaries(query, summary, keys, phi.clone(), score, steps, self.memory);
+            let index = entries.index.clone();
+            let out = ops::summaries([query, summary], keys, score, index, steps, self.memory);
             let c = layer.summary.dims()[0];
             let k_summary = out.clone().narrow(1, 0, c);
             let attention = out.narrow(1, c, self.memory);

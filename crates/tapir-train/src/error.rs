@@ -54,6 +54,9 @@ pub enum Error {
     /// The corpus could not be read.
     #[error(transparent)]
     Data(#[from] tapir_data::Error),
+    /// The threshold could not be chosen.
+    #[error(transparent)]
+    Evaluation(#[from] tapir_eval::Error),
 }
 
 impl Error {

@@ -20,7 +20,7 @@ pub fn logits(
     let Parts { config, labels, vocabulary, weights } = parts;
     let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
     let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
-    let mut leaves = weights.leaves(false);
+    let mut leaves = weights.plain();
     for (name, table) in &weights.tables {
         leaves.tensors.insert(name.clone(), words.rows(table, &device));
     }
@@ -34,14 +34,25 @@ mod tests {
     use std::collections::BTreeMap;
 
     use tapir::{Config, Labels, TensorWriter, Vocabulary};
-    use tapir_data::{Example, Order};
+    use tapir_data::{Example, Order, Revision};
 
     use super::*;
-    use crate::shard::gradients;
+    use crate::shard::{Targets, gradients};
+
+    const TARGETS: Targets = Targets { smoothing: 0.1, distillation: 0.3 };
 
     fn config(json: &str) -> Config {
         Config::from_json(&format!(r#"{{"version": 1, "embedding_dim": 6, {json}}}"#), "test")
             .unwrap()
+    }
+
+    /// Some revisions: of the memory's two entries, or of the first alone.
+    fn revisions(steps: usize, seed: usize) -> Vec<Revision> {
+        let revision = |step: usize| Revision {
+            step,
+            logits: (0..4 * 2.min(step + 1)).map(|i| ((i + step) % 5) as f32 / 4.0 - 0.4).collect(),
+        };
+        (0..steps).filter(|step| (step + seed).is_multiple_of(2)).map(revision).collect()
     }
 
     fn batch(order: Order) -> Batch {
@@ -51,6 +62,8 @@ mod tests {
                 .map(|t| (t > 0 || seed > 0).then_some(((t + seed) % 4) as u16))
                 .collect(),
             actions: (0..ids.len()).map(|t| (t + seed).is_multiple_of(3)).collect(),
+            teacher: (0..ids.len() * 4).map(|i| ((i + seed) % 4) as f32 / 6.0).collect(),
+            revisions: revisions(ids.len(), seed),
         };
         let all =
             [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
@@ -68,8 +81,16 @@ mod tests {
         let device = Device::flex().autodiff();
         let batch = batch(objective.order());
         f64::from(
-            gradients(weights, config, vocabulary, objective, &batch, Dropout::none(&device), 0.1)
-                .loss,
+            gradients(
+                weights,
+                config,
+                vocabulary,
+                objective,
+                &batch,
+                Dropout::none(&device),
+                TARGETS,
+            )
+            .loss,
         )
     }
 
@@ -99,7 +120,7 @@ mod tests {
             objective,
             &batch,
             Dropout::none(&autodiff),
-            0.1,
+            TARGETS,
         );
         let mut all: BTreeMap<String, Vec<f32>> = found.dense.clone();
         for (name, (ids, gradient)) in &found.sparse {
@@ -163,7 +184,8 @@ mod tests {
         // Every tensor of the configuration takes part, but for the score's bias, which cancels in
         // the softmax.
         for name in weights.tensors.keys().filter(|name| !name.ends_with("score.bias")) {
-            assert!(found.dense.contains_key(name), "{name} has no gradient");
+            let frozen = objective == Objective::Policy && name.starts_with("processor.");
+            assert_eq!(found.dense.contains_key(name), !frozen, "the gradient of {name}");
         }
     }
 
@@ -190,6 +212,9 @@ mod tests {
         let json = r#""processor": {"layers": 2, "hidden": 5, "projection": 7},
             "controller": {"layers": 2, "hidden": 4, "memory": 2}"#;
         check(json, Objective::FirstPass);
+        let json = json.replace("memory\": 2", "memory\": 2, \"inputs\": [\"output\", \"state\"]");
+        check(&json, Objective::FirstPass);
+        check(&json, Objective::Policy);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod evaluate;
 #[doc(hidden)]
 pub mod forward;
 mod input;
+mod lessons;
 mod memory;
 mod metrics;
 mod ops;
@@ -24,6 +25,7 @@ mod policy;
 mod preset;
 mod processor;
 mod reviser;
+mod roll_in;
 mod schedule;
 mod shard;
 mod stage;
@@ -32,16 +34,18 @@ mod tune;
 mod weights;
 
 pub use actions::{ActionStats, derive_actions};
-pub use adamw::AdamW;
+pub use adamw::{AdamW, Update};
 pub use compute::Compute;
 pub use dropout::Dropout;
 pub use error::{Error, Result};
 pub use evaluate::{Validation, evaluate};
-pub use preset::{Generator, Optimisation, Preset, Training, WordTable};
+pub use preset::{
+    ActionSource, Generator, Optimisation, Preset, Teaching, Training, WordTable,
+};
 pub use schedule::Schedule;
 pub use shard::{Gradients, Noise, Objective, Shards};
 pub use stage::{Progress, Stage, StageName, StageReport};
-pub use train::{Event, RunOptions, TestScores, TrainedRun, train};
+pub use train::{Event, PassScores, RunOptions, TrainedRun, train};
 pub use tune::{Trial, TuneEvent, TuneOptions, tune};
 pub use weights::{Leaves, TrainedRows, Weights};
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tapir::{Config, ControllerConfig, Decoding, ProcessorConfig, ReviserConfig, ReviserKind};
 use tapir_data::Task;
+use tapir_eval::Constraint;
 
 use crate::{Error, Result, Schedule};
 
@@ -26,6 +27,16 @@ pub struct Preset {
     /// How labels are chosen: `argmax`, as the paper does, or `legal`.
     #[serde(default)]
     pub decoding: Decoding,
+    /// Who says where the policy should revise: the paper's `generator`, or the `reviser`.
+    #[serde(default)]
+    pub actions: ActionSource,
+    /// What the reviser teaches.
+    #[serde(default)]
+    pub teaching: Teaching,
+    /// Ends with the threshold that is best on validation under this constraint, such as
+    /// `within=0.3`; without one, `threshold` stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choose: Option<String>,
     /// Into how many parts a batch is split, each on cores of its own.
     #[serde(default = "two")]
     pub shards: usize,
@@ -35,8 +46,9 @@ pub struct Preset {
     pub with_valid: bool,
     /// Which word vectors, and how they are used.
     pub words: WordTable,
-    /// The action generator.
-    pub generator: Generator,
+    /// The action generator, where it says where to revise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<Generator>,
     /// Sizes of the reviser.
     pub reviser: ReviserConfig,
     /// Sizes of the incremental processor.
@@ -51,12 +63,74 @@ pub struct Preset {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
-    /// The action generator.
-    pub generator: Optimisation,
+    /// The action generator, where it says where to revise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<Optimisation>,
     /// The reviser.
     pub reviser: Optimisation,
-    /// Processor and controller.
+    /// The processor and, where the generator says where to revise, the controller with it.
     pub first_pass: Optimisation,
+    /// The controller, where the reviser says where to revise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Optimisation>,
+}
+
+impl Training {
+    /// The stages that are there, by the names of their tables.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = (&'static str, &Optimisation)> {
+        let Self { generator, reviser, first_pass, policy } = self;
+        let generator = generator.iter().map(|stage| ("training.generator", stage));
+        let policy = policy.iter().map(|stage| ("training.policy", stage));
+        let both = [("training.reviser", reviser), ("training.first_pass", first_pass)];
+        generator.chain(both).chain(policy)
+    }
+
+    /// At most so many epochs in every stage.
+    pub fn set_epochs(&mut self, epochs: usize) {
+        self.stages_mut().for_each(|stage| stage.epochs = epochs);
+    }
+
+    /// The same work whatever the number of epochs: training longer is going on.
+    pub(crate) fn without_epochs(mut self) -> Self {
+        self.stages_mut().for_each(|stage| (stage.epochs, stage.patience) = (1, 1));
+        self
+    }
+
+    fn stages_mut(&mut self) -> impl Iterator<Item = &mut Optimisation> {
+        let Self { generator, reviser, first_pass, policy } = self;
+        generator.iter_mut().chain([reviser, first_pass]).chain(policy)
+    }
+}
+
+/// Who says where the policy should revise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActionSource {
+    /// A model apart, trained for it (§4): REVISE where it changes its mind.
+    #[default]
+    Generator,
+    /// The reviser: REVISE where its labels differ from those that stand.
+    Reviser,
+}
+
+/// What the reviser teaches, besides the labels of the corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Teaching {
+    /// How much of the first pass's target is the reviser's distribution for the newest word.
+    pub distillation: f64,
+    /// How often the policy is trained anew on sentences that it has read itself; the first time it
+    /// learns from sentences that were revised exactly where it pays.
+    pub rounds: usize,
+    /// Cross-fitting: the training sentences are divided into so many folds, and each is taught by
+    /// a reviser that was trained on the others. 1 for none.
+    pub folds: usize,
+}
+
+impl Default for Teaching {
+    fn default() -> Self {
+        Self { distillation: 0.0, rounds: 1, folds: 1 }
+    }
 }
 
 /// Word vectors.
@@ -84,6 +158,10 @@ pub struct WordTable {
     /// stays right for words that have only a vector.
     #[serde(default)]
     pub untuned: f64,
+    /// A batch updates only the rows of its own words. Without it every row follows its momentum,
+    /// as the paper's.
+    #[serde(default)]
+    pub sparse: bool,
 }
 
 /// The action generator: a single-layer Linear Transformer.
@@ -193,19 +271,45 @@ impl Preset {
                 self.words.untuned
             ));
         }
-        let stages = [
-            ("training.generator", &self.training.generator),
-            ("training.reviser", &self.training.reviser),
-            ("training.first_pass", &self.training.first_pass),
-        ];
-        for (name, training) in stages {
+        let missing = |key: &str| {
+            let actions = if key == "training.policy" { "reviser" } else { "generator" };
+            refuse(format!("`{key}` is missing: `actions = \"{actions}\"` needs it"))
+        };
+        match self.actions {
+            ActionSource::Generator if self.generator.is_none() => return missing("generator"),
+            ActionSource::Generator if self.training.generator.is_none() => {
+                return missing("training.generator");
+            }
+            ActionSource::Reviser if self.training.policy.is_none() => {
+                return missing("training.policy");
+            }
+            _ => {}
+        }
+        for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
+        let Teaching { distillation, rounds, folds } = self.teaching;
+        if !(0.0..=1.0).contains(&distillation) {
+            return refuse(format!("`teaching.distillation` is {distillation}, expected 0 to 1"));
+        }
+        for (key, value) in [("rounds", rounds), ("folds", folds)] {
+            if !(1..=100).contains(&value) {
+                return refuse(format!("`teaching.{key}` is {value}, expected 1 to 100"));
+            }
+        }
+        self.constraint().map_err(|error| Error::invalid(place, format!("`choose`: {error}")))?;
         let task = Task::open(&self.task)?;
         let vectors = self.words.open.then_some("vectors");
         self.config(&task, 300, vectors, 1.0).validate(place)?;
-        self.generator_config(&task, 300, vectors, 1.0).validate(place)?;
+        if let Some(generator) = self.generator_config(&task, 300, vectors, 1.0) {
+            generator.validate(place)?;
+        }
         Ok(())
+    }
+
+    /// What the threshold is chosen by, if it is.
+    pub(crate) fn constraint(&self) -> tapir_eval::Result<Option<Constraint>> {
+        self.choose.as_deref().map(str::parse).transpose()
     }
 
     /// The whole model.
@@ -241,10 +345,10 @@ impl Preset {
         dim: usize,
         vectors: Option<&str>,
         gain: f32,
-    ) -> Config {
-        let Generator { hidden, feed_forward, heads, .. } = self.generator;
+    ) -> Option<Config> {
+        let Generator { hidden, feed_forward, heads } = self.generator.clone()?;
         let kind = ReviserKind::LinearTransformer;
-        Config {
+        Some(Config {
             delay: 0,
             // Actions are derived from the generator's best labels, as the paper does.
             decoding: Decoding::Argmax,
@@ -259,7 +363,7 @@ impl Preset {
                 norm: None,
             }),
             ..self.config(task, dim, vectors, gain)
-        }
+        })
     }
 }
 
@@ -392,8 +496,9 @@ mod tests {
     #[test]
     fn settings_reach_deep() {
         let settings = ["training.generator.epochs=2".to_owned(), "delay=1".to_owned()];
-        let preset = Preset::open("small/snips", &settings).unwrap();
-        assert_eq!((preset.training.generator.epochs, preset.delay), (2, 1));
+        let preset = Preset::open("paper/snips-trf", &settings).unwrap();
+        let epochs = preset.training.generator.map(|stage| stage.epochs);
+        assert_eq!((epochs, preset.delay), (Some(2), 1));
         let preset = Preset::open("small/snips", &["training.reviser.clip=".to_owned()]).unwrap();
         assert_eq!(preset.training.reviser.clip, None);
     }

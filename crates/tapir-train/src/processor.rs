@@ -28,7 +28,7 @@ struct Layer {
 /// What the first pass makes of a batch, rows time-major: row t · batch + b is step t of sentence
 /// b.
 pub(crate) struct FirstPass {
-    /// Embedded words, [rows, size of x]
+    /// Embedded words before dropout, [rows, size of x]: what the controller reads, too
     pub(crate) x: Tensor<2>,
     /// [rows, H]
     pub(crate) h: Tensor<2>,
@@ -56,8 +56,8 @@ impl Processor {
     /// Reads `steps` words of every sentence. Dropout on the embedded word, between layers and
     /// before the logits.
     pub(crate) fn forward(&self, words: &Words, steps: usize, dropout: &mut Dropout) -> FirstPass {
-        let x = dropout.apply(self.input.forward(words));
-        let mut h = x.clone();
+        let x = self.input.forward(words);
+        let mut h = dropout.apply(x.clone());
         for (l, layer) in self.layers.iter().enumerate() {
             if l > 0 {
                 h = dropout.apply(h);

@@ -10,7 +10,7 @@ use tapir_data::{Batch, Example, Order, Random};
 
 use crate::controller::Controller;
 use crate::input::Words;
-use crate::memory::Memory;
+use crate::memory::{Entries, Memory};
 use crate::ops;
 use crate::policy::Policy;
 use crate::processor::Processor;
@@ -27,12 +27,22 @@ pub enum Objective {
     Reviser,
     /// Step 2: cross entropy of the first pass and binary cross entropy of the policy (eq. 12).
     FirstPass,
+    /// Binary cross entropy of the policy; the first pass stays as it is.
+    Policy,
 }
 
 impl Objective {
     /// The order of rows that it needs.
     pub fn order(self) -> Order {
-        if self == Self::FirstPass { Order::Time } else { Order::Sentence }
+        match self {
+            Self::Generator | Self::Reviser => Order::Sentence,
+            Self::FirstPass | Self::Policy => Order::Time,
+        }
+    }
+
+    /// Does it change this parameter?
+    fn trains(self, name: &str) -> bool {
+        self != Self::Policy || !name.starts_with("processor.")
     }
 }
 
@@ -54,7 +64,7 @@ pub struct Shards {
 }
 
 /// What a step draws at random, and from where.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
     /// Probability that a value is dropped.
     pub dropout: f64,
@@ -64,6 +74,8 @@ pub struct Noise {
     pub untuned: f64,
     /// How much of a label's weight is spread over all labels.
     pub smoothing: f64,
+    /// How much of a label's weight is the teacher's, where there is one.
+    pub distillation: f64,
     /// Seed, epoch and batch.
     pub place: [u64; 3],
 }
@@ -99,7 +111,8 @@ impl Shards {
             let mut batch = Batch::new(examples, objective.order(), (labels, actions));
             batch.replace_words(noise.unknown, noise.untuned, vocabulary, &mut random);
             let dropout = Dropout::new(noise.dropout, random, &self.device);
-            gradients(weights, config, vocabulary, objective, &batch, dropout, noise.smoothing)
+            let targets = Targets::of(&noise);
+            gradients(weights, config, vocabulary, objective, &batch, dropout, targets)
         };
         let parts: Vec<_> = examples.chunks(size).enumerate().collect();
         std::thread::scope(|scope| {
@@ -117,6 +130,19 @@ impl Shards {
     }
 }
 
+/// What is expected in place of a label alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Targets {
+    pub(crate) smoothing: f32,
+    pub(crate) distillation: f32,
+}
+
+impl Targets {
+    fn of(noise: &Noise) -> Self {
+        Self { smoothing: noise.smoothing as f32, distillation: noise.distillation as f32 }
+    }
+}
+
 /// Loss and gradients of one part.
 pub(crate) fn gradients(
     weights: &Weights,
@@ -125,16 +151,19 @@ pub(crate) fn gradients(
     objective: Objective,
     batch: &Batch,
     mut dropout: Dropout,
-    smoothing: f64,
+    targets: Targets,
 ) -> Gradients {
     let device = dropout.device().clone();
     let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
-    let mut leaves = weights.leaves(true);
+    let mut leaves = weights.leaves(|name| objective.trains(name));
     for (name, table) in &weights.tables {
-        let rows = words.rows(table, &device).autodiff().require_grad();
+        let mut rows = words.rows(table, &device).autodiff();
+        if objective.trains(name) {
+            rows = rows.require_grad();
+        }
         leaves.tensors.insert(name.clone(), rows);
     }
-    let loss = loss(&leaves, config, objective, batch, &words, &mut dropout, smoothing);
+    let loss = loss(&leaves, config, objective, batch, &words, &mut dropout, targets);
     let mut grads = loss.backward();
     let value = crate::weights::values(&loss.inner()).first().copied().unwrap_or(f32::NAN);
     let mut out = Gradients { dense: BTreeMap::new(), sparse: BTreeMap::new(), loss: value };
@@ -158,15 +187,27 @@ fn loss(
     batch: &Batch,
     words: &Words,
     dropout: &mut Dropout,
-    smoothing: f64,
+    targets: Targets,
 ) -> Tensor<2> {
     let device = dropout.device().clone();
     let rows = batch.ids.len();
     let target = |pairs: &[[f32; 2]]| tensor(pairs.concat(), [rows, 2], &device);
     let (logits, policy) = forward(leaves, config, objective, batch, words, dropout);
-    let loss = ops::entropy(logits, target(&batch.labels), smoothing as f32);
+    let policy = policy.map(|policy| ops::entropy(policy, target(&batch.actions), 0.0, 0.0));
+    if objective == Objective::Policy
+        && let Some(policy) = policy
+    {
+        return policy;
+    }
+    let mut labels = target(&batch.labels);
+    if !batch.teacher.is_empty() {
+        let width = batch.teacher.len() / rows;
+        let teacher = tensor(batch.teacher.clone(), [rows, width], &device);
+        labels = Tensor::cat(vec![labels, teacher], 1);
+    }
+    let loss = ops::entropy(logits, labels, targets.smoothing, targets.distillation);
     match policy {
-        Some(policy) => loss + ops::entropy(policy, target(&batch.actions), 0.0),
+        Some(policy) => loss + policy,
         None => loss,
     }
 }
@@ -181,12 +222,24 @@ pub(crate) fn forward(
     dropout: &mut Dropout,
 ) -> (Tensor<2>, Option<Tensor<2>>) {
     match (objective, &config.reviser, &config.processor) {
-        (Objective::FirstPass, _, Some(sizes)) => {
-            let first = Processor::new(leaves, sizes).forward(words, batch.length, dropout);
+        (Objective::FirstPass | Objective::Policy, _, Some(sizes)) => {
+            // In a stage of its own the policy learns from what the first pass really answers, and
+            // dropout is the controller's; together (§4) it is the first pass's, as the authors'.
+            let mut none = Dropout::none(dropout.device());
+            let (first, second) = match objective {
+                Objective::Policy => (&mut none, dropout),
+                _ => (dropout, &mut none),
+            };
+            let first = Processor::new(leaves, sizes).forward(words, batch.length, first);
             let policy = config.controller.as_ref().map(|sizes| {
-                let phi = Memory::new(leaves).forward(first.h.clone(), first.logits.clone());
-                let k = Controller::new(leaves, sizes).forward(first.x, first.h, phi, batch.length);
-                Policy::new(leaves).forward(k)
+                let labels = first.logits.dims()[1];
+                let entries = Entries::new(batch, sizes.memory, labels, second);
+                let (h, logits) = (first.h.clone(), first.logits.clone());
+                let phi = Memory::new(leaves).forward(h, logits, &entries);
+                let controller = Controller::new(leaves, sizes);
+                let input = second.apply(controller.input(&first));
+                let k = controller.forward(input, first.h.clone(), phi, &entries, batch.length);
+                Policy::new(leaves).forward(second.apply(k))
             });
             (first.logits, policy)
         }
@@ -216,9 +269,8 @@ mod tests {
             Weights::new(&config, parts.labels.len(), &parts.vocabulary, None, 1, &device);
         (config.processor, config.controller, config.reviser) = (None, None, None);
         let example =
-            Example { ids: vec![4, 5], labels: vec![Some(0), Some(1)], actions: Vec::new() };
-        let noise =
-            Noise { dropout: 0.0, unknown: 0.0, untuned: 0.0, smoothing: 0.0, place: [1, 0, 0] };
+            Example { ids: vec![4, 5], labels: vec![Some(0), Some(1)], ..Example::default() };
+        let noise = Noise { place: [1, 0, 0], ..Noise::default() };
         let shards = Shards::new(2, &device).unwrap();
         let examples = [&example, &example];
         shards.gradients(

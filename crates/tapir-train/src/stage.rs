@@ -12,7 +12,8 @@ use tapir_data::{Batches, Example, Prefix};
 use crate::checkpoint::{self, Position};
 use crate::shard::Noise;
 use crate::{
-    AdamW, Compute, Error, Objective, Optimisation, Result, Shards, Validation, Weights, metrics,
+    AdamW, Compute, Error, Objective, Optimisation, Result, Shards, Update, Validation, Weights,
+    metrics,
 };
 
 /// The stages, in the order in which they run.
@@ -25,21 +26,26 @@ pub enum StageName {
     Actions,
     /// Step 1: train the reviser, which is also the reference model.
     Reviser,
-    /// Step 2: train the incremental processor and the controller.
+    /// Step 2: train the incremental processor and, where the generator gives the actions, the
+    /// controller.
     FirstPass,
+    /// Train the controller on what the reviser would change.
+    Policy,
 }
 
 impl StageName {
     /// All of them, in order.
-    pub const ALL: [Self; 4] = [Self::Generator, Self::Actions, Self::Reviser, Self::FirstPass];
+    pub const ALL: [Self; 5] =
+        [Self::Generator, Self::Actions, Self::Reviser, Self::FirstPass, Self::Policy];
 
-    /// `generator`, `actions`, `reviser` or `first-pass`.
+    /// `generator`, `actions`, `reviser`, `first-pass` or `policy`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Generator => "generator",
             Self::Actions => "actions",
             Self::Reviser => "reviser",
             Self::FirstPass => "first-pass",
+            Self::Policy => "policy",
         }
     }
 }
@@ -102,6 +108,14 @@ pub(crate) type Validate<'a> = &'a dyn Fn(&Weights) -> Result<Validation>;
 /// A stage that is about to run.
 pub struct Stage<'a> {
     pub(crate) name: StageName,
+    /// What its files are called: the stage, and the part of it where it has several.
+    pub(crate) file: String,
+    /// The weights that it starts from, where they are not new.
+    pub(crate) initial: Option<Weights>,
+    /// How much of a label's weight is the teacher's.
+    pub(crate) distillation: f64,
+    /// Update only the word rows of a batch.
+    pub(crate) sparse: bool,
     pub(crate) objective: Objective,
     /// Only the components that this stage trains.
     pub(crate) config: Config,
@@ -129,11 +143,11 @@ pub struct Stage<'a> {
 impl Stage<'_> {
     /// The weights that the stage ends with; they are there when it is done.
     pub(crate) fn result(&self) -> PathBuf {
-        self.folder.join(format!("{}.safetensors", self.name.name()))
+        self.file("safetensors")
     }
 
     fn file(&self, what: &str) -> PathBuf {
-        self.folder.join(format!("{}.{what}", self.name.name()))
+        self.folder.join(format!("{}.{what}", self.file))
     }
 
     /// Changes with everything that changes the weights, except how long to train.
@@ -141,15 +155,26 @@ impl Stage<'_> {
         let mut training = self.training.clone();
         (training.epochs, training.patience) = (1, 1);
         let text = format!(
-            "{}\n{training:?}\n{} {} {} {}",
+            "{}\n{training:?}\n{} {} {} {} {} {}",
             self.config.to_json(),
             self.seed,
             self.shards,
             self.untuned,
-            self.vocabulary.len()
+            self.vocabulary.len(),
+            self.distillation,
+            self.sparse
         );
         let mut bytes = text.into_bytes();
+        if let Some(initial) = &self.initial {
+            bytes.extend(Self::export(initial).unwrap_or_default());
+        }
+        let numbers = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
         for example in &self.examples {
+            bytes.extend(numbers(&example.teacher));
+            for revision in &example.revisions {
+                bytes.extend(revision.step.to_le_bytes());
+                bytes.extend(numbers(&revision.logits));
+            }
             bytes.extend(example.ids.iter().flat_map(|id| id.to_le_bytes()));
             // Labels are 16 bits wide, so that no label is the one that is not there.
             let label = |label: &Option<u16>| label.map_or(u32::MAX, u32::from).to_le_bytes();
@@ -164,14 +189,7 @@ impl Stage<'_> {
     pub(crate) fn run(&self, validate: Validate, on_progress: OnProgress) -> Result<StageReport> {
         let device = self.compute.device();
         let shards = Shards::new(self.shards, &device.clone().autodiff())?;
-        let mut weights = Weights::new(
-            &self.config,
-            self.labels.len(),
-            self.vocabulary,
-            self.pretrained,
-            self.seed,
-            &device,
-        );
+        let mut weights = self.initial.clone().unwrap_or_else(|| self.new_weights());
         let mut adamw = AdamW::default();
         let fingerprint = self.fingerprint();
         let (saved, kept_file) = (self.file("checkpoint"), self.file("kept"));
@@ -214,6 +232,7 @@ impl Stage<'_> {
                     unknown: self.training.unknown,
                     untuned: self.untuned,
                     smoothing: self.training.smoothing,
+                    distillation: self.distillation,
                     place: [self.seed, epoch as u64, batch as u64],
                 };
                 let gradients = shards.gradients(
@@ -235,7 +254,9 @@ impl Stage<'_> {
                     });
                 }
                 let Optimisation { weight_decay, clip, average, .. } = *self.training;
-                adamw.update(&mut weights, &gradients, learning_rate, weight_decay, clip, average);
+                let sparse = self.sparse;
+                let how = Update { learning_rate, weight_decay, clip, average, sparse };
+                adamw.update(&mut weights, &gradients, how);
                 position.batch = batch + 1;
                 position.loss += f64::from(loss) * words as f64;
                 position.words += words;
@@ -292,6 +313,18 @@ impl Stage<'_> {
         checkpoint::write(&self.file("json"), &json)?;
         std::fs::remove_file(&saved).map_err(|error| Error::io(&saved, error))?;
         Ok(report)
+    }
+
+    /// Weights as they are before any training.
+    pub(crate) fn new_weights(&self) -> Weights {
+        Weights::new(
+            &self.config,
+            self.labels.len(),
+            self.vocabulary,
+            self.pretrained,
+            self.seed,
+            &self.compute.device(),
+        )
     }
 
     fn out_of_patience(&self, position: &Position) -> bool {

@@ -1,6 +1,7 @@
-//! Everything for one task: action generator, actions, reviser, first pass and controller, and the
-//! model of them all.
+//! Everything for one task: reviser, first pass, controller and what teaches it, and the model of
+//! them all.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,12 +11,16 @@ use burn::tensor::Device;
 use serde::Serialize;
 use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary, WordVectors};
 use tapir_data::{
-    Corpus, Sentence, Task, VocabularyOptions, examples, fitting_tokenizer, label_set, vocabulary,
+    Corpus, Example, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
+    label_set, vocabulary,
 };
+use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
+use crate::lessons::{Lesson, lessons};
+use crate::roll_in::{Guide, RollIn, roll_in};
 use crate::{
-    ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result, Stage,
-    StageName, StageReport, Training, Validation, Weights, actions, checkpoint, derive_actions,
+    ActionSource, ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result,
+    Stage, StageName, StageReport, Validation, Weights, actions, checkpoint, derive_actions,
     evaluate,
 };
 
@@ -68,19 +73,38 @@ pub struct TrainedRun {
     pub model: Option<PathBuf>,
     /// The stages that were run now.
     pub reports: Vec<StageReport>,
+    /// The threshold that was chosen on validation, and why.
+    pub choice: Option<Choice>,
+    /// Validation scores, where the model is complete and was not trained on that split.
+    pub valid: Option<PassScores>,
     /// Test scores, where the model is complete.
-    pub test: Option<TestScores>,
+    pub test: Option<PassScores>,
 }
 
-/// Scores on the test split.
+/// Scores of both passes and of the two together on a split.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct TestScores {
+pub struct PassScores {
     /// The restart-incremental reviser: the reference model.
     pub reviser: Validation,
     /// TAPIR: the policy's last word stands.
     pub tapir: Validation,
     /// The monotonic first pass.
     pub first_pass: Validation,
+}
+
+impl PassScores {
+    /// What to do where revising does not pay: where the reviser is no better than the first pass.
+    pub fn advice(&self) -> Option<String> {
+        let (reviser, first_pass) = (self.reviser.score, self.first_pass.score);
+        (reviser <= first_pass).then(|| {
+            format!(
+                "revising does not pay: the reviser scores {reviser:.2}, the first pass \
+                 {first_pass:.2}. Train the reviser longer (--set training.reviser.epochs=N and \
+                 training.reviser.schedule.decay=N), or on more sentences; a model that never \
+                 revises (threshold 1) is the better one until then"
+            )
+        })
+    }
 }
 
 /// A task, read and numbered.
@@ -94,7 +118,9 @@ struct TrainingRun<'a> {
     vectors: Option<Arc<WordVectors>>,
     /// The whole model.
     config: Config,
-    generator: Config,
+    generator: Option<Config>,
+    /// What the reviser says of every training sentence, once it was asked.
+    lessons: OnceCell<Vec<Lesson>>,
 }
 
 /// Does every stage that is missing, then puts the model together and scores it. `on_event` ends a
@@ -108,39 +134,68 @@ pub fn train(
     run.claim()?;
     let mut reports = Vec::new();
     for name in StageName::ALL {
-        if options.stages.as_ref().is_some_and(|stages| !stages.contains(&name)) {
+        let wanted = match &options.stages {
+            Some(stages) => stages.contains(&name),
+            None => preset.actions.stages().contains(&name),
+        };
+        if !wanted {
             continue;
         }
         if run.result(name).exists() {
             _ = on_event(Event::Skipped(name));
             continue;
         }
-        reports.extend(match name {
-            StageName::Generator => Some(run.train_generator(on_event)?),
-            StageName::Actions => {
-                run.derive_actions(on_event)?;
-                None
-            }
-            StageName::Reviser => Some(run.train_reviser(on_event)?),
-            StageName::FirstPass => Some(run.train_first_pass(on_event)?),
-        });
+        match name {
+            StageName::Generator => reports.push(run.train_generator(on_event)?),
+            StageName::Actions => run.derive_actions(on_event)?,
+            StageName::Reviser => reports.push(run.train_reviser(on_event)?),
+            StageName::FirstPass => reports.push(run.train_first_pass(on_event)?),
+            StageName::Policy => reports.extend(run.train_policy(on_event)?),
+        }
     }
-    let complete =
-        [StageName::Reviser, StageName::FirstPass].iter().all(|name| run.result(*name).exists());
-    if !complete {
-        return Ok(TrainedRun { model: None, reports, test: None });
+    let last = run.last_stage();
+    if ![StageName::Reviser, last].iter().all(|name| run.result(*name).exists()) {
+        return Ok(TrainedRun { model: None, reports, choice: None, valid: None, test: None });
     }
-    let first_pass = run.read_weights(StageName::FirstPass, &run.first_pass_config())?;
-    let model = run.two_pass(&first_pass, Some(&reports))?.load()?;
+    let first_pass = run.read_weights(last, &run.controlled_config())?;
+    let mut parts = run.two_pass(&first_pass, StageName::Reviser.name())?;
+    let json = |value: serde_json::Result<serde_json::Value>| value.unwrap_or_default();
+    parts.config.provenance.insert("preset".into(), json(serde_json::to_value(preset)));
+    parts.config.provenance.insert("stages".into(), json(serde_json::to_value(&reports)));
+    let mut model = parts.clone().load()?;
+    let choice = match preset.constraint()?.filter(|_| !preset.with_valid) {
+        Some(constraint) => {
+            let choice = run.choose(&model, &constraint)?;
+            choice.note(&mut parts.config);
+            model = parts.load()?;
+            Some(choice)
+        }
+        None => None,
+    };
     let folder = options.out.join("model");
     model.parts().replace(&folder)?;
-    let score = |mode| evaluate(&model, mode, &run.corpus.test, run.task.score);
-    let test = TestScores {
-        reviser: score(Mode::Restart)?,
-        tapir: score(Mode::TwoPass)?,
-        first_pass: score(Mode::FirstPass)?,
+    let scores = |split: &[Sentence]| -> Result<PassScores> {
+        let score = |mode| evaluate(&model, mode, split, run.task.score);
+        Ok(PassScores {
+            reviser: score(Mode::Restart)?,
+            tapir: score(Mode::TwoPass)?,
+            first_pass: score(Mode::FirstPass)?,
+        })
     };
-    Ok(TrainedRun { model: Some(folder), reports, test: Some(test) })
+    let valid = if preset.with_valid { None } else { Some(scores(&run.corpus.valid)?) };
+    let test = Some(scores(&run.corpus.test)?);
+    Ok(TrainedRun { model: Some(folder), reports, choice, valid, test })
+}
+
+impl ActionSource {
+    /// The stages that a model takes, in their order.
+    fn stages(self) -> &'static [StageName] {
+        use StageName::{Actions, FirstPass, Generator, Policy, Reviser};
+        match self {
+            Self::Generator => &[Generator, Actions, Reviser, FirstPass],
+            Self::Reviser => &[Reviser, FirstPass, Policy],
+        }
+    }
 }
 
 impl<'a> TrainingRun<'a> {
@@ -171,7 +226,19 @@ impl<'a> TrainingRun<'a> {
         let gain = open.unwrap_or(1.0);
         let config = preset.config(&task, dim, name, gain);
         let generator = preset.generator_config(&task, dim, name, gain);
-        Ok(Self { preset, options, task, corpus, labels, vocabulary, vectors, config, generator })
+        let lessons = OnceCell::new();
+        Ok(Self {
+            preset,
+            options,
+            task,
+            corpus,
+            labels,
+            vocabulary,
+            vectors,
+            config,
+            generator,
+            lessons,
+        })
     }
 
     /// Makes the folder ours: one that holds the work of another preset is refused.
@@ -185,12 +252,10 @@ impl<'a> TrainingRun<'a> {
         if path.exists() {
             let old = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
             let mut old = Preset::parse(&old, &path.display().to_string(), &[])?;
-            // Training longer is going on, not starting anew.
+            // Training longer is going on, not starting anew; and so is another threshold.
             for preset in [&mut preset, &mut old] {
-                let Training { generator, reviser, first_pass } = &mut preset.training;
-                for training in [generator, reviser, first_pass] {
-                    (training.epochs, training.patience) = (1, 1);
-                }
+                preset.training = preset.training.clone().without_epochs();
+                preset.choose = None;
             }
             if old != preset {
                 let reason =
@@ -202,12 +267,22 @@ impl<'a> TrainingRun<'a> {
     }
 
     fn result(&self, name: StageName) -> PathBuf {
-        let file = if name == StageName::Actions {
-            "actions.tsv".into()
-        } else {
-            format!("{}.safetensors", name.name())
-        };
-        self.options.out.join(file)
+        match name {
+            StageName::Actions => self.options.out.join("actions.tsv"),
+            _ => self.weights_file(name.name()),
+        }
+    }
+
+    fn weights_file(&self, name: &str) -> PathBuf {
+        self.options.out.join(format!("{name}.safetensors"))
+    }
+
+    /// The stage that ends with processor and controller.
+    fn last_stage(&self) -> StageName {
+        match self.preset.actions {
+            ActionSource::Generator => StageName::FirstPass,
+            ActionSource::Reviser => StageName::Policy,
+        }
     }
 
     fn train_sentences(&self) -> Vec<&Sentence> {
@@ -218,7 +293,16 @@ impl<'a> TrainingRun<'a> {
         Config { processor: None, controller: None, ..self.config.clone() }
     }
 
+    /// The first pass as its stage trains it: with a controller where the actions are known before.
     fn first_pass_config(&self) -> Config {
+        match self.preset.actions {
+            ActionSource::Generator => self.controlled_config(),
+            ActionSource::Reviser => Config { controller: None, ..self.controlled_config() },
+        }
+    }
+
+    /// Processor and controller.
+    fn controlled_config(&self) -> Config {
         Config { reviser: None, ..self.config.clone() }
     }
 
@@ -228,14 +312,16 @@ impl<'a> TrainingRun<'a> {
         objective: Objective,
         config: Config,
         training: &'a Optimisation,
-        actions: &[Vec<bool>],
-    ) -> Result<Stage<'_>> {
-        let sentences = self.train_sentences();
-        let examples = examples(&sentences, actions, &self.vocabulary, &self.labels, config.delay)?;
+        examples: Vec<Example>,
+    ) -> Stage<'_> {
         let words = &self.preset.words;
         let pretrained = self.vectors.as_deref().filter(|_| !words.open || words.tuned > 0);
-        Ok(Stage {
+        Stage {
             name,
+            file: name.name().to_owned(),
+            initial: None,
+            distillation: 0.0,
+            sparse: words.sparse,
             objective,
             config,
             training,
@@ -251,7 +337,13 @@ impl<'a> TrainingRun<'a> {
             checkpoint_every: self.options.checkpoint_every,
             keep_last: objective == Objective::Generator || self.preset.with_valid,
             is_validated: !self.preset.with_valid,
-        })
+        }
+    }
+
+    /// Sentences to learn from. `actions` has a list for each, or is empty.
+    fn examples(&self, sentences: &[&Sentence], actions: &[Vec<bool>]) -> Result<Vec<Example>> {
+        let delay = self.config.delay;
+        Ok(examples(sentences, actions, &self.vocabulary, &self.labels, delay)?)
     }
 
     fn run(
@@ -269,16 +361,28 @@ impl<'a> TrainingRun<'a> {
         &self,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<StageReport> {
-        let training = &self.preset.training.generator;
+        let (Some(training), Some(config)) = (&self.preset.training.generator, &self.generator)
+        else {
+            return Err(self.no_generator());
+        };
         let (name, objective) = (StageName::Generator, Objective::Generator);
-        let stage = self.stage(name, objective, self.generator.clone(), training, &[])?;
+        // It has no delay: actions are derived for words and shifted later.
+        let sentences = self.train_sentences();
+        let examples = examples(&sentences, &[], &self.vocabulary, &self.labels, config.delay)?;
+        let stage = self.stage(name, objective, config.clone(), training, examples);
         let validate = |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
         Self::run(&stage, &validate, on_event)
     }
 
+    fn no_generator(&self) -> Error {
+        let reason = "has no generator; add the tables `generator` and `training.generator`";
+        Error::invalid(format!("the preset of {}", self.preset.task), reason)
+    }
+
     fn derive_actions(&self, on_event: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<()> {
-        let weights = self.read_weights(StageName::Generator, &self.generator)?;
-        let generator = self.parts(&self.generator, &[&weights])?.load()?;
+        let config = self.generator.as_ref().ok_or_else(|| self.no_generator())?;
+        let weights = self.read_weights(StageName::Generator, config)?;
+        let generator = self.parts(config, &[&weights])?.load()?;
         let sentences = self.train_sentences();
         _ = on_event(Event::Started(StageName::Actions, sentences.len()));
         let actions = derive_actions(&generator, &sentences)?;
@@ -291,41 +395,191 @@ impl<'a> TrainingRun<'a> {
         &self,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<StageReport> {
-        let training = &self.preset.training.reviser;
-        let stage = self.stage(
-            StageName::Reviser,
-            Objective::Reviser,
-            self.reviser_config(),
-            training,
-            &[],
-        )?;
+        let stage = self.reviser_stage(&self.train_sentences())?;
         let validate = |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
         Self::run(&stage, &validate, on_event)
+    }
+
+    fn reviser_stage(&self, sentences: &[&Sentence]) -> Result<Stage<'_>> {
+        let training = &self.preset.training.reviser;
+        let (name, objective) = (StageName::Reviser, Objective::Reviser);
+        let examples = self.examples(sentences, &[])?;
+        Ok(self.stage(name, objective, self.reviser_config(), training, examples))
     }
 
     fn train_first_pass(
         &self,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<StageReport> {
-        let actions = self.result(StageName::Actions);
-        if !actions.exists() {
-            return Err(Error::invalid(
-                actions.display(),
-                "missing; run the stages generator and actions first",
-            ));
-        }
-        let actions = actions::read(&actions, &self.train_sentences())?;
+        let sentences = self.train_sentences();
+        let actions = match self.preset.actions {
+            ActionSource::Generator => {
+                let actions = self.result(StageName::Actions);
+                self.expect(&actions, "generator and actions")?;
+                actions::read(&actions, &sentences)?
+            }
+            ActionSource::Reviser => Vec::new(),
+        };
         let training = &self.preset.training.first_pass;
         let (name, objective) = (StageName::FirstPass, Objective::FirstPass);
-        let stage = self.stage(name, objective, self.first_pass_config(), training, &actions)?;
+        let mut examples = self.examples(&sentences, &actions)?;
+        let distillation = self.preset.teaching.distillation;
+        if distillation > 0.0 {
+            for (example, lesson) in examples.iter_mut().zip(self.lessons(on_event)?) {
+                example.teacher.clone_from(&lesson.newest);
+            }
+        }
+        let mut stage = self.stage(name, objective, self.first_pass_config(), training, examples);
+        stage.distillation = distillation;
         let validate = |weights: &Weights| {
-            if self.result(StageName::Reviser).exists() {
-                self.validate(self.two_pass(weights, None)?, Mode::TwoPass)
+            let controlled = self.preset.actions == ActionSource::Generator;
+            if controlled && self.result(StageName::Reviser).exists() {
+                let reviser = StageName::Reviser.name();
+                self.validate(self.two_pass(weights, reviser)?, Mode::TwoPass)
             } else {
                 self.validate(stage.parts(weights)?, Mode::FirstPass)
             }
         };
         Self::run(&stage, &validate, on_event)
+    }
+
+    /// Trains the policy on sentences that were revised where it pays, then again and again on
+    /// those that it has read itself, too.
+    fn train_policy(
+        &self,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Vec<StageReport>> {
+        let Some(training) = &self.preset.training.policy else {
+            return Err(Error::invalid("training.policy", "missing; the stage policy needs it"));
+        };
+        let (name, objective) = (StageName::Policy, Objective::Policy);
+        let config = self.controlled_config();
+        self.expect(&self.result(StageName::FirstPass), "first-pass")?;
+        let first_pass = self.read_weights(StageName::FirstPass, &self.first_pass_config())?;
+        let mut weights =
+            self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
+        weights.take(&first_pass);
+        let (mut examples, mut reports) = (Vec::new(), Vec::new());
+        let rounds = self.preset.teaching.rounds;
+        for round in 1..=rounds {
+            let guide = if round == 1 { Guide::Reviser } else { Guide::Policy };
+            let rolled = self.roll_in(&weights, guide, on_event)?;
+            if round == 1 {
+                let actions: Vec<Vec<bool>> = rolled.iter().map(|r| r.actions.clone()).collect();
+                _ = on_event(Event::Actions(&ActionStats::of(&actions)));
+            }
+            examples.extend(self.policy_examples(rolled)?);
+            let mut stage = self.stage(name, objective, config.clone(), training, examples);
+            if round < rounds {
+                stage.file = format!("{}-{round}", name.name());
+            }
+            stage.initial = Some(weights);
+            stage.keep_last = true;
+            let file = stage.file.clone();
+            if stage.result().exists() {
+                _ = on_event(Event::Skipped(name));
+            } else {
+                let validate = |weights: &Weights| {
+                    let parts = self.two_pass(weights, StageName::Reviser.name())?;
+                    self.validate(parts, Mode::TwoPass)
+                };
+                reports.push(Self::run(&stage, &validate, on_event)?);
+            }
+            examples = stage.examples;
+            weights = self.read_weights_of(&file, &config)?;
+        }
+        Ok(reports)
+    }
+
+    /// Sentences with the actions that would have been right, and the revisions that were made.
+    fn policy_examples(&self, rolled: Vec<RollIn>) -> Result<Vec<Example>> {
+        let mut examples = self.examples(&self.train_sentences(), &[])?;
+        for (example, rolled) in examples.iter_mut().zip(rolled) {
+            example.actions = rolled.actions;
+            example.revisions = rolled.revisions;
+        }
+        Ok(examples)
+    }
+
+    /// Reads every training sentence with these weights, revised by its teacher.
+    fn roll_in(
+        &self,
+        weights: &Weights,
+        guide: Guide,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Vec<RollIn>> {
+        let (sentences, lessons) = (self.train_sentences(), self.lessons(on_event)?);
+        self.by_fold(&sentences, |teacher, fold| {
+            let model = self.two_pass(weights, teacher)?.load()?;
+            let (sentences, lessons): (Vec<_>, Vec<_>) =
+                fold.iter().map(|i| (sentences[*i], &lessons[*i])).unzip();
+            roll_in(&model, &sentences, &lessons, guide)
+        })
+    }
+
+    /// What the reviser says of every training sentence; with cross-fitting, a reviser that has not
+    /// seen it.
+    fn lessons(&self, on_event: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<&[Lesson]> {
+        if let Some(lessons) = self.lessons.get() {
+            return Ok(lessons);
+        }
+        self.expect(&self.result(StageName::Reviser), "reviser")?;
+        let sentences = self.train_sentences();
+        let taught = self.by_fold(&sentences, |teacher, fold| {
+            if !self.weights_file(teacher).exists() {
+                let mut rest = sentences.clone();
+                let mut place = 0..;
+                rest.retain(|_| place.next().is_some_and(|i| fold.binary_search(&i).is_err()));
+                let mut stage = self.reviser_stage(&rest)?;
+                stage.file = teacher.to_owned();
+                let validate =
+                    |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
+                Self::run(&stage, &validate, on_event)?;
+            }
+            let reviser = self.read_weights_of(teacher, &self.reviser_config())?;
+            let reviser = self.parts(&self.reviser_config(), &[&reviser])?.load()?;
+            let fold: Vec<&Sentence> = fold.iter().map(|i| sentences[*i]).collect();
+            lessons(&reviser, &fold)
+        })?;
+        Ok(self.lessons.get_or_init(|| taught))
+    }
+
+    /// Does something with the sentences of each fold and the name of its teacher's weights; gives
+    /// the results in the order of the sentences.
+    fn by_fold<T>(
+        &self,
+        sentences: &[&Sentence],
+        mut each: impl FnMut(&str, &[usize]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let (folds, reviser) = (self.preset.teaching.folds, StageName::Reviser.name());
+        let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences.len());
+        for fold in 0..folds {
+            let teacher = match folds {
+                1 => reviser.to_owned(),
+                _ => format!("{reviser}-fold-{}", fold + 1),
+            };
+            let places: Vec<usize> = (fold..sentences.len()).step_by(folds).collect();
+            let made = each(&teacher, &places)?;
+            results.extend(places.into_iter().zip(made));
+        }
+        results.sort_by_key(|(place, _)| *place);
+        Ok(results.into_iter().map(|(_, result)| result).collect())
+    }
+
+    /// The threshold that is best on validation.
+    fn choose(&self, model: &Model, constraint: &Constraint) -> Result<Choice> {
+        let dataset = Dataset::new(model, &self.task, &self.corpus, Split::Valid)?;
+        let records = sweep(model, &dataset, &tapir_eval::fine_thresholds(), || ())?;
+        Ok(constraint.choose(&Sweep::of(model, &dataset, &records))?)
+    }
+
+    /// An error where what another stage makes is missing.
+    fn expect(&self, file: &Path, stages: &str) -> Result<()> {
+        if file.exists() {
+            return Ok(());
+        }
+        let reason = format!("missing; run the stage {stages} first");
+        Err(Error::invalid(file.display(), reason))
     }
 
     /// The validation score of a model.
@@ -335,21 +589,19 @@ impl<'a> TrainingRun<'a> {
     }
 
     fn read_weights(&self, name: StageName, config: &Config) -> Result<Weights> {
-        let path = self.result(name);
+        self.read_weights_of(name.name(), config)
+    }
+
+    fn read_weights_of(&self, name: &str, config: &Config) -> Result<Weights> {
+        let path = self.weights_file(name);
         let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
         Weights::read(&bytes, config, self.labels.len(), self.vocabulary.len(), &Device::flex())
     }
 
-    /// The whole model: the trained reviser and this first pass.
-    fn two_pass(&self, first_pass: &Weights, reports: Option<&[StageReport]>) -> Result<Parts> {
-        let reviser = self.read_weights(StageName::Reviser, &self.reviser_config())?;
-        let mut config = self.config.clone();
-        if let Some(reports) = reports {
-            let json = |value: serde_json::Result<serde_json::Value>| value.unwrap_or_default();
-            config.provenance.insert("preset".into(), json(serde_json::to_value(self.preset)));
-            config.provenance.insert("stages".into(), json(serde_json::to_value(reports)));
-        }
-        self.parts(&config, &[&reviser, first_pass])
+    /// The whole model: a trained reviser, by the name of its weights, and this first pass.
+    fn two_pass(&self, first_pass: &Weights, reviser: &str) -> Result<Parts> {
+        let reviser = self.read_weights_of(reviser, &self.reviser_config())?;
+        self.parts(&self.config, &[&reviser, first_pass])
     }
 
     fn parts(&self, config: &Config, weights: &[&Weights]) -> Result<Parts> {
@@ -369,7 +621,7 @@ impl<'a> TrainingRun<'a> {
 /// What is trained on: the training split, and the validation split where the preset says so.
 fn train_sentences<'a>(preset: &Preset, corpus: &'a Corpus) -> Vec<&'a Sentence> {
     let valid = if preset.with_valid { corpus.valid.as_slice() } else { &[] };
-    corpus.train.iter().chain(valid).collect()
+    corpus.train.iter().chain(valid).filter(|sentence| !sentence.is_empty()).collect()
 }
 
 /// A file of vectors, or those in the program.

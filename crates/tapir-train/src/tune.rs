@@ -16,7 +16,7 @@ use optimizer::prelude::{
 };
 use serde::Serialize;
 
-use crate::{Error, Event, Preset, Result, RunOptions, StageName, checkpoint, train};
+use crate::{ActionSource, Error, Event, Preset, Result, RunOptions, StageName, checkpoint, train};
 
 /// A key of a preset and the values that it may take; an empty one takes the key away.
 struct Dimension {
@@ -180,6 +180,7 @@ impl Search<'_> {
             on_event(TuneEvent::Trial(self.stage, number, &settings));
             let outcome = self.train(number, &settings, &mut |event| {
                 if let Event::Progress(progress) = &event
+                    && Some(&progress.stage) == self.stages(base.actions).last()
                     && let Some(score) = progress.score
                 {
                     trial.report(progress.epoch as u64, score);
@@ -217,13 +218,14 @@ impl Search<'_> {
         if let Some(reviser) = &self.reviser {
             self.share(reviser, &out, on_event)?;
         }
-        let options =
-            RunOptions { out, stages: Some(vec![self.stage]), ..self.options.run.clone() };
-        let report = train(&preset, &options, on_event)?.reports.into_iter().next();
+        let stages = self.stages(preset.actions);
+        let last = stages.last().copied().unwrap_or(self.stage);
+        let options = RunOptions { out, stages: Some(stages), ..self.options.run.clone() };
+        let report = train(&preset, &options, on_event)?.reports.into_iter().next_back();
         let report = match report {
             Some(report) => report,
             // The stage was done, but the journal was not told: killed between the two.
-            None => checkpoint::read_report(&options.out, self.stage)?,
+            None => checkpoint::read_report(&options.out, last)?,
         };
         report.valid.map(|valid| valid.score).ok_or_else(|| {
             let reason = "a search compares scores on the validation split; leave `with_valid` out";
@@ -231,12 +233,20 @@ impl Search<'_> {
         })
     }
 
+    /// The stages of a trial, the last of which is scored.
+    fn stages(&self, actions: ActionSource) -> Vec<StageName> {
+        match (self.stage, actions) {
+            (StageName::FirstPass, ActionSource::Reviser) => vec![self.stage, StageName::Policy],
+            _ => vec![self.stage],
+        }
+    }
+
     fn folder(&self, number: u64) -> PathBuf {
         self.options.run.out.join(format!("{}-{number:02}", self.stage.name()))
     }
 
-    /// The best reviser and the actions, which are made once and beside it, are copied to a trial
-    /// of the first pass.
+    /// The best reviser and, where a generator gives them, the actions, which are made once and
+    /// beside it, are copied to a trial of the first pass.
     fn share(
         &self,
         reviser: &Path,
@@ -244,11 +254,16 @@ impl Search<'_> {
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<()> {
         let preset = (self.open)(&self.settings)?;
-        let stages = Some(vec![StageName::Generator, StageName::Actions]);
-        let options = RunOptions { out: reviser.to_owned(), stages, ..self.options.run.clone() };
-        train(&preset, &options, on_event)?;
+        let mut files = vec!["reviser.safetensors"];
+        if preset.actions == ActionSource::Generator {
+            let stages = Some(vec![StageName::Generator, StageName::Actions]);
+            let run = self.options.run.clone();
+            let options = RunOptions { out: reviser.to_owned(), stages, ..run };
+            train(&preset, &options, on_event)?;
+            files.push("actions.tsv");
+        }
         std::fs::create_dir_all(trial).map_err(|error| Error::io(trial, error))?;
-        for file in ["actions.tsv", "reviser.safetensors"] {
+        for file in files {
             let to = trial.join(file);
             if !to.exists() {
                 std::fs::copy(reviser.join(file), &to).map_err(|error| Error::io(&to, error))?;

@@ -209,17 +209,27 @@ impl Weights {
         Ok(())
     }
 
-    /// The parameters as leaves of a graph: tracked if gradients are wanted.
-    pub fn leaves(&self, tracked: bool) -> Leaves {
-        let leaf = |tensor: &Tensor<2>| {
-            if tracked { tensor.clone().autodiff().require_grad() } else { tensor.clone() }
+    /// The parameters without a graph.
+    pub(crate) fn plain(&self) -> Leaves {
+        Leaves { tensors: self.tensors.clone() }
+    }
+
+    /// The parameters as leaves of a graph, those tracked whose gradients are wanted.
+    pub(crate) fn leaves(&self, tracked: impl Fn(&str) -> bool) -> Leaves {
+        let leaf = |(name, tensor): (&String, &Tensor<2>)| {
+            let leaf = tensor.clone().autodiff();
+            (name.clone(), if tracked(name) { leaf.require_grad() } else { leaf })
         };
-        Leaves {
-            tensors: self
-                .tensors
-                .iter()
-                .map(|(name, tensor)| (name.clone(), leaf(tensor)))
-                .collect(),
+        Leaves { tensors: self.tensors.iter().map(leaf).collect() }
+    }
+
+    /// Takes over the parameters that both have.
+    pub(crate) fn take(&mut self, other: &Self) {
+        for (name, tensor) in &other.tensors {
+            self.tensors.entry(name.clone()).and_modify(|mine| *mine = tensor.clone());
+        }
+        for (name, table) in &other.tables {
+            self.tables.entry(name.clone()).and_modify(|mine| *mine = table.clone());
         }
     }
 

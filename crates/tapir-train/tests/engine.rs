@@ -23,6 +23,7 @@ fn batch(sentences: &[Vec<u32>], objective: Objective) -> Batch {
         ids: ids.clone(),
         labels: vec![Some(0); ids.len()],
         actions: vec![false; ids.len()],
+        ..Example::default()
     };
     let examples: Vec<_> = sentences.iter().map(example).collect();
     Batch::new(&examples.iter().collect::<Vec<_>>(), objective.order(), (1, 1))

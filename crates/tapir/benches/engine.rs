@@ -24,7 +24,7 @@ fn snips() -> Parts {
     let config = Config {
         task: "random".into(),
         processor: Some(ProcessorConfig { layers: 1, hidden: 512, projection: None }),
-        controller: Some(ControllerConfig { layers: 1, hidden: 256, memory: 5 }),
+        controller: Some(ControllerConfig::default()),
         reviser: Some(ReviserConfig {
             kind: ReviserKind::Transformer,
             layers: 4,

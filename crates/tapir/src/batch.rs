@@ -152,6 +152,7 @@ fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
                         let (memory, cells) = history.recall();
                         Recall {
                             h: first.processor.top(history.state(history.len())),
+                            output: history.last_logits(1),
                             memory,
                             cells,
                         }

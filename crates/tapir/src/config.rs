@@ -96,6 +96,21 @@ pub struct ControllerConfig {
     pub hidden: usize,
     /// N: how many entries each cache holds.
     pub memory: usize,
+    /// What the gates of the first layer see of the new word besides its vector; the paper's see
+    /// nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<ControllerInput>,
+}
+
+/// What the first pass has made of the new word. In the paper it reaches the controller only
+/// through the query of its attention (eq. 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ControllerInput {
+    /// h, the state of the processor after the word.
+    State,
+    /// The softmax of ỹ, the first pass's answer.
+    Output,
 }
 
 /// Sizes of the reviser.
@@ -187,7 +202,7 @@ impl Default for ProcessorConfig {
 /// The paper's for SNIPS.
 impl Default for ControllerConfig {
     fn default() -> Self {
-        Self { layers: 1, hidden: 256, memory: 5 }
+        Self { layers: 1, hidden: 256, memory: 5, inputs: Vec::new() }
     }
 }
 
@@ -274,6 +289,9 @@ impl Config {
             size("controller.layers", c.layers)?;
             size("controller.hidden", c.hidden)?;
             size("controller.memory", c.memory)?;
+            if (1..c.inputs.len()).any(|i| c.inputs[..i].contains(&c.inputs[i])) {
+                return Err(Error::invalid(file, "`controller.inputs` names an input twice"));
+            }
             if self.processor.is_none() {
                 return Err(Error::invalid(file, "a `controller` needs a `processor`"));
             }
@@ -335,7 +353,7 @@ impl Config {
                 affine("memory.z".into(), p.hidden, labels);
                 affine("memory.phi".into(), c.hidden, 2 * p.hidden);
                 for l in 0..c.layers {
-                    let input = if l == 0 { x } else { c.hidden };
+                    let input = if l == 0 { c.input_size(x, p.hidden, labels) } else { c.hidden };
                     affine(format!("controller.layers.{l}.query"), c.hidden, p.hidden + c.hidden);
                     affine(format!("controller.layers.{l}.key"), c.hidden, c.hidden);
                     affine(format!("controller.layers.{l}.score"), 1, c.hidden);
@@ -367,6 +385,18 @@ impl Config {
         }
         list.extend(tables);
         list
+    }
+}
+
+impl ControllerConfig {
+    /// Size of what the gates of the first layer see of a word: x, then the other inputs in their
+    /// order. `word`, `state` and `output` are the sizes of x, h and ỹ.
+    pub fn input_size(&self, word: usize, state: usize, output: usize) -> usize {
+        let size = |input: &ControllerInput| match input {
+            ControllerInput::State => state,
+            ControllerInput::Output => output,
+        };
+        word + self.inputs.iter().map(size).sum::<usize>()
     }
 }
 

@@ -78,6 +78,7 @@ pub fn import(
             layers: controller_layers,
             hidden: c,
             memory: options.memory,
+            inputs: Vec::new(),
         }),
         reviser: Some(ReviserConfig {
             kind: if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer },

@@ -78,7 +78,7 @@ mod word;
 
 pub use bytes::Bytes;
 pub use config::{
-    Config, ControllerConfig, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig,
+    Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig,
     ReviserKind, Scheme,
 };
 pub use decode::Decoding;

@@ -100,6 +100,7 @@ trait Fusions: Backend {
         keys: FloatTensor<Self>,
         phi: FloatTensor<Self>,
         score: FloatTensor<Self>,
+        index: FloatTensor<Self>,
         steps: usize,
         memory: usize,
     ) -> FloatTensor<Self>;
@@ -119,6 +120,7 @@ trait Fusions: Backend {
         logits: FloatTensor<Self>,
         target: FloatTensor<Self>,
         smoothing: f32,
+        distillation: f32,
     ) -> FloatTensor<Self>;
     fn attention(
         query: FloatTensor<Self>,
@@ -148,10 +150,12 @@ macro_rules! fusions {
             keys: FloatTensor<Self>,
             phi: FloatTensor<Self>,
             score: FloatTensor<Self>,
+            index: FloatTensor<Self>,
             steps: usize,
             memory: usize,
         ) -> FloatTensor<Self> {
-            $run(summaries::Summaries { steps, memory }, [query, state, keys, phi, score])
+            let inputs = [query, state, keys, phi, score, index];
+            $run(summaries::Summaries { steps, memory }, inputs)
         }
 
         fn cells(
@@ -176,8 +180,9 @@ macro_rules! fusions {
             logits: FloatTensor<Self>,
             target: FloatTensor<Self>,
             smoothing: f32,
+            distillation: f32,
         ) -> FloatTensor<Self> {
-            $run(entropy::Entropy { smoothing }, [logits, target])
+            $run(entropy::Entropy { smoothing, distillation }, [logits, target])
         }
 
         fn attention(
@@ -253,14 +258,14 @@ pub(crate) fn lstm(gates: Tensor<2>, state: Tensor<2>, steps: usize) -> Tensor<2
     ))
 }
 
-/// The controller's attention (eqs. 4 to 6, for k̃): query, keys and φ [steps × batch, C], state
-/// [C, C], score [1, C] to k̃ and the attention weights, [steps × batch, C + memory].
+/// The controller's attention (eqs. 4 to 6, for k̃): query [steps × batch, C], state [C, C], keys
+/// and φ [entries, C], score [1, C], and the entries that each row attends to, [steps × batch,
+/// memory], to k̃ and the attention weights, [steps × batch, C + memory].
 pub(crate) fn summaries(
-    query: Tensor<2>,
-    state: Tensor<2>,
-    keys: Tensor<2>,
-    phi: Tensor<2>,
+    [query, state]: [Tensor<2>; 2],
+    [keys, phi]: [Tensor<2>; 2],
     score: Tensor<2>,
+    index: Tensor<2>,
     steps: usize,
     memory: usize,
 ) -> Tensor<2> {
@@ -270,6 +275,7 @@ pub(crate) fn summaries(
         keys.into_dispatch(),
         phi.into_dispatch(),
         score.into_dispatch(),
+        index.into_dispatch(),
         steps,
         memory,
     ))
@@ -293,11 +299,17 @@ pub(crate) fn norm(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, unbiased: b
     Tensor::from_dispatch(<Dispatch as Fusions>::norm(x, weight, bias, unbiased))
 }
 
-/// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight,
-/// to [1, 1].
-pub(crate) fn entropy(logits: Tensor<2>, target: Tensor<2>, smoothing: f32) -> Tensor<2> {
+/// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight, or
+/// [rows, 2 + labels] with a teacher's distribution, to [1, 1].
+pub(crate) fn entropy(
+    logits: Tensor<2>,
+    target: Tensor<2>,
+    smoothing: f32,
+    distillation: f32,
+) -> Tensor<2> {
     let (logits, target) = (logits.into_dispatch(), target.into_dispatch());
-    Tensor::from_dispatch(<Dispatch as Fusions>::entropy(logits, target, smoothing))
+    let entropy = <Dispatch as Fusions>::entropy(logits, target, smoothing, distillation);
+    Tensor::from_dispatch(entropy)
 }
 
 /// Attention of each sentence to itself: query, key, value [sentences × length, d], lengths

@@ -1,6 +1,6 @@
-//! The controller's attention over the memory (eqs. 4 to 6). The reviser is not run in training, so
-//! that φ is known for all steps beforehand, and k̃ depends on nothing that the cells compute: only
-//! k̃ itself is recurrent.
+//! The controller's attention over the memory (eqs. 4 to 6). Which revisions were made is known
+//! beforehand, so φ is, too, and k̃ depends on nothing that the cells compute: only k̃ itself is
+//! recurrent.
 
 use tapir::kernels;
 
@@ -17,6 +17,7 @@ pub(super) struct Saved {
     state: Array,
     phi: Array,
     score: Array,
+    index: Array,
     /// tanh U of eq. 4, [steps, batch, memory, C]
     u: Vec<f32>,
     /// k̃ | s, [steps × batch, C + memory]
@@ -24,16 +25,19 @@ pub(super) struct Saved {
 }
 
 impl Summaries {
-    /// The entries that step t attends to.
-    fn window(&self, t: usize) -> std::ops::Range<usize> {
-        t.saturating_sub(self.memory)..t
+    /// The rows of φ that a row attends to, oldest first: at step t the entries of the last steps,
+    /// at most N.
+    fn entries<'a>(&self, index: &'a Array, row: usize, t: usize) -> impl Iterator<Item = usize> + Clone + 'a {
+        let slots = self.memory;
+        index.data()[row * slots..][..t.min(slots)].iter().map(|entry| *entry as usize)
     }
 }
 
-impl Function<5> for Summaries {
+impl Function<6> for Summaries {
     type Saved = Saved;
 
-    fn forward(&self, [query, state, keys, phi, score]: [Array; 5]) -> (Array, Saved) {
+    /// `keys` and `phi` are [entries, C], `index` is [rows, memory]: the entries of each row.
+    fn forward(&self, [query, state, keys, phi, score, index]: [Array; 6]) -> (Array, Saved) {
         let (n, slots) = (state.rows(), self.memory);
         let batch = query.rows() / self.steps;
         let width = n + slots;
@@ -49,11 +53,10 @@ impl Function<5> for Summaries {
             for b in 0..batch {
                 let row = t * batch + b;
                 let (k, s) = output[row * width..(row + 1) * width].split_at_mut(n);
-                let window = self.window(t);
-                let entries = window.len();
-                for (slot, i) in window.clone().enumerate() {
+                let entries = self.entries(&index, row, t);
+                for (slot, i) in entries.clone().enumerate() {
                     let u = &mut u[(row * slots + slot) * n..(row * slots + slot + 1) * n];
-                    let key = &keys.data()[(i * batch + b) * n..(i * batch + b + 1) * n];
+                    let key = &keys.data()[i * n..(i + 1) * n];
                     u.iter_mut()
                         .zip(&q[b * n..(b + 1) * n])
                         .zip(key)
@@ -61,30 +64,26 @@ impl Function<5> for Summaries {
                     kernels::tanh(u);
                     s[slot] = kernels::dot(score.data(), u);
                 }
-                kernels::softmax(&mut s[..entries]);
-                for (slot, i) in window.enumerate() {
-                    kernels::axpy(
-                        s[slot],
-                        &phi.data()[(i * batch + b) * n..(i * batch + b + 1) * n],
-                        k,
-                    );
+                kernels::softmax(&mut s[..t.min(slots)]);
+                for (slot, i) in entries.enumerate() {
+                    kernels::axpy(s[slot], &phi.data()[i * n..(i + 1) * n], k);
                 }
                 summary[b * n..(b + 1) * n].copy_from_slice(k);
             }
         }
         let output = Array::new(output, self.steps * batch, width);
-        (output.clone(), Saved { state, phi, score, u, output })
+        (output.clone(), Saved { state, phi, score, index, u, output })
     }
 
-    fn backward(&self, saved: Saved, grad: Array) -> [Array; 5] {
-        let Saved { state, phi, score, u, output } = saved;
+    fn backward(&self, saved: Saved, grad: Array) -> [Array; 6] {
+        let Saved { state, phi, score, index, u, output } = saved;
         let (n, slots) = (state.rows(), self.memory);
         let batch = grad.rows() / self.steps;
         let width = n + slots;
         let state = state.transpose();
         let rows = self.steps * batch;
-        let (mut d_query, mut d_keys, mut d_phi) =
-            (vec![0.0; rows * n], vec![0.0; rows * n], vec![0.0; rows * n]);
+        let mut d_query = vec![0.0; rows * n];
+        let (mut d_keys, mut d_phi) = (vec![0.0; phi.data().len()], vec![0.0; phi.data().len()]);
         let mut d_score = vec![0.0; n];
         // What the next step says of this step's k̃.
         let mut carried = vec![0.0; batch * n];
@@ -97,16 +96,15 @@ impl Function<5> for Summaries {
                 let (d_k, d_out) = grad.data()[row * width..(row + 1) * width].split_at(n);
                 let d_k: Vec<f32> =
                     d_k.iter().zip(&carried[b * n..(b + 1) * n]).map(|(a, c)| a + c).collect();
-                let window = self.window(t);
-                let entries = window.len();
-                for (slot, i) in window.clone().enumerate() {
-                    let at = (i * batch + b) * n..(i * batch + b + 1) * n;
+                let entries = self.entries(&index, row, t);
+                for (slot, i) in entries.clone().enumerate() {
+                    let at = i * n..(i + 1) * n;
                     d_s[slot] = d_out[slot] + kernels::dot(&d_k, &phi.data()[at.clone()]);
                     kernels::axpy(s[slot], &d_k, &mut d_phi[at]);
                 }
-                let mean: f32 = s[..entries].iter().zip(&d_s).map(|(s, d)| s * d).sum();
+                let mean: f32 = s[..t.min(slots)].iter().zip(&d_s).map(|(s, d)| s * d).sum();
                 let d_q = &mut d_query[row * n..(row + 1) * n];
-                for (slot, i) in window.enumerate() {
+                for (slot, i) in entries.enumerate() {
                     let d_e = s[slot] * (d_s[slot] - mean);
                     let u = &u[(row * slots + slot) * n..(row * slots + slot + 1) * n];
                     kernels::axpy(d_e, u, &mut d_score);
@@ -115,11 +113,7 @@ impl Function<5> for Summaries {
                         .zip(score.data())
                         .for_each(|((d, u), v)| *d = d_e * v * (1.0 - u * u));
                     kernels::axpy(1.0, &d_u, d_q);
-                    kernels::axpy(
-                        1.0,
-                        &d_u,
-                        &mut d_keys[(i * batch + b) * n..(i * batch + b + 1) * n],
-                    );
+                    kernels::axpy(1.0, &d_u, &mut d_keys[i * n..(i + 1) * n]);
                 }
             }
             if t > 1 {
@@ -139,9 +133,10 @@ impl Function<5> for Summaries {
         [
             Array::new(d_query, rows, n),
             d_state,
-            Array::new(d_keys, rows, n),
-            Array::new(d_phi, rows, n),
+            Array::new(d_keys, phi.rows(), n),
+            Array::new(d_phi, phi.rows(), n),
             Array::new(d_score, 1, n),
+            Array::zeros(index.rows(), index.cols()),
         ]
     }
 }

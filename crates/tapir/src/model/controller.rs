@@ -4,12 +4,14 @@ use super::Affine;
 use super::scratch::{Scratch, take};
 use crate::kernels;
 use crate::tensors::Tensors;
-use crate::{ControllerConfig, Result};
+use crate::{ControllerConfig, ControllerInput, Result};
 
 /// LSTMN layers; all attend over the same φ, each over its own cells.
 pub(crate) struct Controller {
     layers: Vec<Layer>,
     hidden: usize,
+    /// What the first layer's gates see of a word besides x.
+    inputs: Vec<ControllerInput>,
 }
 
 struct Layer {
@@ -19,7 +21,8 @@ struct Layer {
     key: Affine,
     /// v of eq. 5: [C], and its bias
     score: (Vec<f32>, f32),
-    /// W of eq. 7: [4C, C + inputs], acting on [k̃ ; x], gates in the order i, f, ĉ, o
+    /// W of eq. 7: [4C, C + inputs], acting on [k̃ ; x] (and, behind x, on what else the first layer
+    /// sees of the word), gates in the order i, f, ĉ, o
     gates: Affine,
 }
 
@@ -28,9 +31,11 @@ impl Controller {
         tensors: &Tensors,
         sizes: &ControllerConfig,
         hidden: usize,
-        input: usize,
+        word: usize,
+        labels: usize,
     ) -> Result<Self> {
         let n = sizes.hidden;
+        let input = sizes.input_size(word, hidden, labels);
         let layer = |l: usize| {
             let name = |part: &str| format!("controller.layers.{l}.{part}");
             let v = tensors.values(&name("score.weight"), &[1, n])?;
@@ -47,7 +52,8 @@ impl Controller {
                 )?,
             })
         };
-        Ok(Self { layers: (0..sizes.layers).map(layer).collect::<Result<_>>()?, hidden: n })
+        let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
+        Ok(Self { layers, hidden: n, inputs: sizes.inputs.clone() })
     }
 
     /// Size of k.
@@ -100,7 +106,7 @@ impl Controller {
     ) {
         let n = self.hidden;
         let (width, depth) = (self.memory_size(), self.state_size());
-        let inputs = scratch.x.len() / streams;
+        let word = scratch.x.len() / streams;
         let (u, rest) = take(&mut scratch.gates, n + streams * 5 * n).split_at_mut(n);
         let (c_summaries, gates) = rest.split_at_mut(streams * n);
         for (l, layer) in self.layers.iter().enumerate() {
@@ -116,7 +122,7 @@ impl Controller {
 
             scratch.joined.clear();
             for stream in 0..streams {
-                let Recall { memory, cells, .. } = recall(stream);
+                let Recall { h, output, memory, cells } = recall(stream);
                 let query = &queries[stream * n..][..n];
                 let k_summary = &mut state[stream * depth..][k_at.clone()];
                 let c_summary = &mut c_summaries[stream * n..][..n];
@@ -135,12 +141,22 @@ impl Controller {
                     kernels::axpy(*score, &entry[..n], k_summary);
                     kernels::axpy(*score, &cells[c_at.clone()], c_summary);
                 }
-                let below = match l {
-                    0 => &scratch.x[stream * inputs..][..inputs],
-                    _ => &scratch.k[stream * n..][..n],
-                };
                 scratch.joined.extend_from_slice(k_summary);
-                scratch.joined.extend_from_slice(below);
+                if l > 0 {
+                    scratch.joined.extend_from_slice(&scratch.k[stream * n..][..n]);
+                    continue;
+                }
+                scratch.joined.extend_from_slice(&scratch.x[stream * word..][..word]);
+                for input in &self.inputs {
+                    match input {
+                        ControllerInput::State => scratch.joined.extend_from_slice(h),
+                        ControllerInput::Output => {
+                            let at = scratch.joined.len();
+                            scratch.joined.extend_from_slice(output);
+                            kernels::softmax(&mut scratch.joined[at..]);
+                        }
+                    }
+                }
             }
             layer.gates.apply(&scratch.joined, streams, gates, &mut scratch.kernel);
             let summaries = gates.chunks_exact(4 * n).zip(c_summaries.chunks_exact(n));
@@ -158,6 +174,8 @@ impl Controller {
 pub(crate) struct Recall<'a> {
     /// The processor's h.
     pub(crate) h: &'a [f32],
+    /// The first pass's logits ỹ.
+    pub(crate) output: &'a [f32],
     /// The rows of memory of the last steps, at most N; none at the first step.
     pub(crate) memory: &'a [f32],
     /// The controller's own rows of the same steps (cells c_i of eq. 6), the last of which is step

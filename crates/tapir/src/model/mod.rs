@@ -90,7 +90,7 @@ impl Model {
             let revision = config.controller.as_ref().map(|sizes| {
                 Ok(Revision {
                     memory: Memory::load(&tensors, sizes, h, labels.len())?,
-                    controller: Controller::load(&tensors, sizes, h, x)?,
+                    controller: Controller::load(&tensors, sizes, h, x, labels.len())?,
                     policy: Policy::load(&tensors, sizes.hidden)?,
                 })
             });

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tapir::{
-    Config, ControllerConfig, Decoding, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
+    Config, ControllerConfig, ControllerInput, Decoding, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
     Vocabulary,
 };
 
@@ -53,6 +53,8 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
             )| {
                 let kind =
                     if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
+                let (state, output) = (ControllerInput::State, ControllerInput::Output);
+                let inputs: &[_] = [&[], &[state], &[output], &[output, state]][seed as usize / 2 % 4];
                 let config = Config {
                     task: "random".into(),
                     delay,
@@ -65,7 +67,12 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                     max_length: 24,
                     embedding_dim: e,
                     processor: Some(ProcessorConfig { layers, hidden, projection }),
-                    controller: Some(ControllerConfig { layers: c_layers, hidden: c, memory }),
+                    controller: Some(ControllerConfig {
+                        layers: c_layers,
+                        hidden: c,
+                        memory,
+                        inputs: inputs.to_vec(),
+                    }),
                     reviser: Some(ReviserConfig {
                         kind,
                         layers: r_layers,
