@@ -7,7 +7,7 @@ use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Analysis, Record, Setting};
 
-use crate::eval::threshold;
+use crate::model::threshold;
 use crate::measure::{Output, Subject, heading, progress, results};
 
 /// Show what the policy does, whether it is right to, how far the two passes agree, and where the

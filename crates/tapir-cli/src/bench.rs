@@ -7,7 +7,7 @@ use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Bench as Table, Setting};
 
-use crate::eval::threshold;
+use crate::model::threshold;
 use crate::measure::{Output, Subject, heading, progress, results};
 
 /// So many sentences give steady ratios in a minute or so.

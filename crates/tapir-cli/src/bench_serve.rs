@@ -10,7 +10,8 @@ use serde::Serialize;
 use tapir_eval::{Provenance, write_atomically};
 use tapir_load::{BenchReport, LoadBench, Measured, Minute, Percentiles, Soak, SoakReport};
 
-use crate::measure::{print, provenance};
+use crate::measure::provenance;
+use crate::terminal::print;
 
 /// What streams say without --text.
 const SENTENCES: &str = "play some jazz by miles davis

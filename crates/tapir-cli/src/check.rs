@@ -8,7 +8,8 @@ use clap::Args;
 use serde_json::json;
 use tapir_eval::{Behaviour, write_atomically};
 
-use crate::measure::{print, provenance};
+use crate::measure::provenance;
+use crate::terminal::print;
 
 /// Check how a model behaves: capitals, punctuation, politeness, numbers, typos, other domains
 ///

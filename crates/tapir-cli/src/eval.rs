@@ -22,7 +22,7 @@ pub(crate) struct Eval {
     #[command(flatten)]
     subject: Subject,
     /// The threshold of the policy, 0 (revise at every word) to 1 (never) [default: the model's]
-    #[arg(long, value_parser = threshold)]
+    #[arg(long, value_parser = crate::model::threshold)]
     threshold: Option<f32>,
     /// Measure the reference too: the reviser run anew at every word
     #[arg(long)]
@@ -41,11 +41,6 @@ pub(crate) struct Eval {
     record: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
-}
-
-pub(crate) fn threshold(text: &str) -> Result<f32, String> {
-    let value = text.parse::<f32>().ok().filter(|value| (0.0..=1.0).contains(value));
-    value.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl Eval {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::json;
 use tapir::{Model, ReviserKind};
 
-use crate::measure::DEFAULT_MODEL;
+use crate::model::DEFAULT_MODEL;
 
 /// Show what a model is made of
 ///

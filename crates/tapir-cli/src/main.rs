@@ -6,31 +6,41 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 #[cfg(feature = "train")]
 mod actions;
+#[cfg(feature = "eval")]
 mod analyze;
+#[cfg(feature = "eval")]
 mod bench;
 #[cfg(feature = "serve")]
 mod bench_serve;
+#[cfg(feature = "eval")]
 mod check;
 mod completions;
 mod data;
+#[cfg(feature = "eval")]
 mod eval;
 mod import;
 mod info;
 mod lines;
+#[cfg(feature = "live")]
 mod live;
 mod man;
+#[cfg(feature = "eval")]
 mod measure;
 mod model;
 mod quantize;
 #[cfg(feature = "train")]
 mod recipe;
+#[cfg(feature = "eval")]
 mod report;
 #[cfg(feature = "serve")]
 mod serve;
 mod shipped;
 mod stream;
+#[cfg(feature = "eval")]
 mod sweep;
 mod tag;
+mod terminal;
+#[cfg(feature = "eval")]
 mod trace;
 #[cfg(feature = "train")]
 mod train;
@@ -47,14 +57,20 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What `--version` says; `-V` gives the number alone.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let models: Vec<_> = tapir::Model::embedded_names().collect();
+    let features = [
+        ("live", cfg!(feature = "live")),
+        ("eval", cfg!(feature = "eval")),
+        ("serve", cfg!(feature = "serve")),
+        ("train", cfg!(feature = "train")),
+    ];
+    let features: Vec<_> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     format!(
-        "{}\ncommit:  {}\nkernels: {}\nmodels:  {}\ntrain:   {}\nserve:   {}",
+        "{}\ncommit:   {}\nkernels:  {}\nmodels:   {}\nfeatures: {}",
         env!("CARGO_PKG_VERSION"),
-        measure::provenance(),
+        option_env!("TAPIR_COMMIT").unwrap_or("–"),
         tapir::kernels::isa(),
         models.join(", "),
-        if cfg!(feature = "train") { "yes" } else { "no" },
-        if cfg!(feature = "serve") { "yes" } else { "no" },
+        if features.is_empty() { "none".to_owned() } else { features.join(", ") },
     )
 });
 
@@ -68,6 +84,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[cfg(feature = "live")]
     Live(live::Live),
     Tag(tag::Tag),
     Stream(stream::Stream),
@@ -79,12 +96,19 @@ enum Command {
     Actions(actions::Actions),
     #[cfg(feature = "train")]
     Tune(tune::Tune),
+    #[cfg(feature = "eval")]
     Eval(eval::Eval),
+    #[cfg(feature = "eval")]
     Sweep(sweep::Sweep),
+    #[cfg(feature = "eval")]
     Analyze(analyze::Analyze),
+    #[cfg(feature = "eval")]
     Trace(trace::Trace),
+    #[cfg(feature = "eval")]
     Bench(bench::Bench),
+    #[cfg(feature = "eval")]
     Report(report::Report),
+    #[cfg(feature = "eval")]
     Check(check::Check),
     Tasks(shipped::Tasks),
     Presets(shipped::Presets),
@@ -101,6 +125,7 @@ enum Command {
 
 fn main() -> std::process::ExitCode {
     let result = match Cli::parse().command {
+        #[cfg(feature = "live")]
         Command::Live(command) => command.run(),
         Command::Tag(command) => command.run(),
         Command::Stream(command) => command.run(),
@@ -112,12 +137,19 @@ fn main() -> std::process::ExitCode {
         Command::Actions(command) => command.run(),
         #[cfg(feature = "train")]
         Command::Tune(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Eval(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Sweep(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Analyze(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Trace(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Bench(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Report(command) => command.run(),
+        #[cfg(feature = "eval")]
         Command::Check(command) => command.run(),
         Command::Tasks(command) => command.run(),
         Command::Presets(command) => command.run(),

@@ -1,7 +1,6 @@
 //! What the measuring commands share: a model, the sentences to run it on, progress, and where
 //! results go.
 
-use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,8 +11,8 @@ use tapir::Model;
 use tapir_data::{Split, Task};
 use tapir_eval::{Dataset, ModelInfo, Provenance, Results};
 
-/// The model that is meant where none is named.
-pub(crate) const DEFAULT_MODEL: &str = "snips";
+use crate::model::DEFAULT_MODEL;
+use crate::terminal::print;
 
 /// Which model, and on what
 #[derive(Args)]
@@ -142,14 +141,6 @@ impl Output {
     }
 }
 
-/// Prints; a reader that has seen enough, such as `head`, is no fault.
-pub(crate) fn print(text: &str) -> Result<()> {
-    match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
-    }
-}
-
 /// A bar on standard error, where that is a terminal.
 pub(crate) fn progress(what: &'static str, count: usize) -> ProgressBar {
     let bar = ProgressBar::new(count as u64).with_message(what);
@@ -174,16 +165,4 @@ pub(crate) fn heading(results: &Results, sentences: usize, words: usize) -> Stri
         "{title} ({name}) on {task} {split}: {sentences} sentences, {words} words, {:.1} s\n",
         results.provenance.seconds
     )
-}
-
-/// Columns of the terminal; `COLUMNS` where there is none, or plenty.
-pub(crate) fn width() -> usize {
-    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
-    let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-    terminal.or_else(asked).unwrap_or(200)
-}
-
-/// May the output be coloured?
-pub(crate) fn colour() -> bool {
-    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

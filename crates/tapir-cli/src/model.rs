@@ -6,6 +6,9 @@ use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use tapir::{Model, SessionOptions};
 
+/// The model that is meant where none is named.
+pub(crate) const DEFAULT_MODEL: &str = "snips";
+
 /// Which model to run, and how eagerly it revises.
 #[derive(clap::Args)]
 pub(crate) struct Choice {
@@ -18,7 +21,7 @@ pub(crate) struct Choice {
     task: Option<String>,
     /// Revise when the policy value reaches this: 0 at every word, 1 never [default: the model's
     /// own]
-    #[arg(long, value_parser = crate::eval::threshold)]
+    #[arg(long, value_parser = threshold)]
     threshold: Option<f32>,
 }
 
@@ -32,15 +35,17 @@ impl Choice {
     }
 
     /// What the model is called: its name, or its directory.
+    #[cfg(feature = "live")]
     pub(crate) fn name(&self) -> String {
         match (&self.model, &self.task) {
             (Some(model), _) => model.display().to_string(),
             (None, Some(name)) => name.clone(),
-            (None, None) => crate::measure::DEFAULT_MODEL.to_owned(),
+            (None, None) => DEFAULT_MODEL.to_owned(),
         }
     }
 
     /// The threshold that was asked for.
+    #[cfg(feature = "live")]
     pub(crate) fn threshold(&self) -> Option<f32> {
         self.threshold
     }
@@ -50,4 +55,10 @@ impl Choice {
         let options = SessionOptions::new();
         self.threshold.map_or(options, |threshold| options.threshold(threshold))
     }
+}
+
+/// A threshold as an argument.
+pub(crate) fn threshold(text: &str) -> Result<f32, String> {
+    let value = text.parse::<f32>().ok().filter(|value| (0.0..=1.0).contains(value));
+    value.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::measure::print;
+use crate::terminal::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tapir_eval::{Report as Page, Results, write_atomically};

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::measure::print;
+use crate::terminal::print;
 
 /// List the tasks that ship, or print one to make your own of it
 #[derive(Args)]

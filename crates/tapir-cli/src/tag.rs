@@ -13,7 +13,7 @@ use tapir::{Action, FinalPass, Label, Session, Token, Tokenizer, Update};
 use unicode_width::UnicodeWidthStr;
 
 use crate::lines::{Batches, LineBatch, in_order};
-use crate::measure::width;
+use crate::terminal::width;
 
 /// Longer sentences than this are refused: all their labels are kept until they are printed.
 const LONGEST_SENTENCE: usize = 10_000;

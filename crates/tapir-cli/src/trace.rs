@@ -9,8 +9,9 @@ use tapir::{Mode, Model};
 use tapir_data::Sentence;
 use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_atomically};
 
-use crate::eval::threshold;
-use crate::measure::{Output, Part, colour, model_and, results, width};
+use crate::model::threshold;
+use crate::measure::{Output, Part, model_and, results};
+use crate::terminal::{colour, width};
 
 /// Show how a model reads a sentence: a row per time step, edited labels marked, wrong ones
 /// coloured
