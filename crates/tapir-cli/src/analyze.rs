@@ -7,8 +7,8 @@ use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Analysis, Record, Setting};
 
-use crate::model::threshold;
 use crate::measure::{Output, Subject, heading, progress, results};
+use crate::model::threshold;
 
 /// Show what the policy does, whether it is right to, how far the two passes agree, and where the
 /// time goes

@@ -7,8 +7,8 @@ use clap::Args;
 use tapir::Mode;
 use tapir_eval::{Bench as Table, Setting};
 
-use crate::model::threshold;
 use crate::measure::{Output, Subject, heading, progress, results};
+use crate::model::threshold;
 
 /// So many sentences give steady ratios in a minute or so.
 const SENTENCES: usize = 200;

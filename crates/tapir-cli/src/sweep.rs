@@ -8,8 +8,8 @@ use clap::Args;
 use tapir_data::Split;
 use tapir_eval::{Constraint, Sweep as Table, sweep, thresholds, write_atomically};
 
-use crate::model::threshold;
 use crate::measure::{Output, Subject, heading, progress, results};
+use crate::model::threshold;
 
 /// Measure every threshold from 0 (revise at every word) to 1 (never), and choose one
 #[derive(Args)]

@@ -9,8 +9,8 @@ use tapir::{Mode, Model};
 use tapir_data::Sentence;
 use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_atomically};
 
-use crate::model::threshold;
 use crate::measure::{Output, Part, model_and, results};
+use crate::model::threshold;
 use crate::terminal::{colour, width};
 
 /// Show how a model reads a sentence: a row per time step, edited labels marked, wrong ones

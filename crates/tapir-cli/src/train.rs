@@ -138,7 +138,9 @@ impl Train {
         if let Some(choice) = &run.choice {
             writeln!(out, "chosen on validation: {choice}")?;
         }
-        for (split, scores) in run.valid.iter().map(|valid| ("validation", valid)).chain([("test", test)]) {
+        for (split, scores) in
+            run.valid.iter().map(|valid| ("validation", valid)).chain([("test", test)])
+        {
             writeln!(
                 out,
                 "{split}: reviser {:.2}, TAPIR {:.2} (revises at {:.1} % of words), first pass {:.2}",

@@ -39,7 +39,12 @@ impl Bed {
             max_length,
             embedding_dim: 6,
             processor: Some(ProcessorConfig { layers: 1, hidden: 6, projection: None }),
-            controller: Some(ControllerConfig { layers: 1, hidden: 6, memory: 3, ..Default::default() }),
+            controller: Some(ControllerConfig {
+                layers: 1,
+                hidden: 6,
+                memory: 3,
+                ..Default::default()
+            }),
             reviser: Some(ReviserConfig {
                 kind,
                 layers: 1,

@@ -283,7 +283,8 @@ mod tests {
     #[test]
     fn words_of_a_delayed_model_become_unknown_from_the_first_on() {
         let vocabulary = Vocabulary::new(["a", "b", "c"]).unwrap();
-        let delayed = Example { ids: vec![5, 5, 2, 2], labels: vec![None; 4], ..Example::default() };
+        let delayed =
+            Example { ids: vec![5, 5, 2, 2], labels: vec![None; 4], ..Example::default() };
         let mut batch = Batch::new(&[&delayed], Order::Time, (1, 1));
         batch.replace_words(1.0, 0.0, &vocabulary, &mut Random::new(1));
         assert_eq!(batch.ids, [Vocabulary::UNK, Vocabulary::UNK, 2, 2]);

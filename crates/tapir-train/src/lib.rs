@@ -39,9 +39,7 @@ pub use compute::Compute;
 pub use dropout::Dropout;
 pub use error::{Error, Result};
 pub use evaluate::{Validation, evaluate};
-pub use preset::{
-    ActionSource, Generator, Optimisation, Preset, Teaching, Training, WordTable,
-};
+pub use preset::{ActionSource, Generator, Optimisation, Preset, Teaching, Training, WordTable};
 pub use schedule::Schedule;
 pub use shard::{Gradients, Noise, Objective, Shards};
 pub use stage::{Progress, Stage, StageName, StageReport};

@@ -40,8 +40,7 @@ pub(crate) fn roll_in(
 }
 
 fn read(model: &Model, sentence: &Sentence, lesson: &Lesson, guide: Guide) -> Result<RollIn> {
-    let options =
-        SessionOptions::new().mode(Mode::TwoPass).final_pass(FinalPass::Policy).undo(1);
+    let options = SessionOptions::new().mode(Mode::TwoPass).final_pass(FinalPass::Policy).undo(1);
     let mut session = model.session_with(options)?;
     let mut rolled = RollIn { actions: Vec::new(), revisions: Vec::new() };
     for step in 0..steps(model, sentence) {
@@ -78,4 +77,78 @@ fn revision(session: &Session, step: usize) -> Revision {
     let first = (step + 1).saturating_sub(memory);
     let logits = (first..=step).filter_map(|step| session.step_logits(step)).flatten();
     Revision { step, logits: logits.copied().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lessons::lessons;
+
+    fn sentences() -> Vec<Sentence> {
+        let texts = ["play some jazz by miles davis", "jazz", "some some play davis miles by jazz"];
+        let sentence = |text: &str| {
+            let words: Vec<&str> = text.split(' ').collect();
+            let labels = vec!["O"; words.len()];
+            Sentence::new(words, labels)
+        };
+        texts.into_iter().map(sentence).collect()
+    }
+
+    /// Revised exactly where it pays, the labels that stand are the reviser's at every step.
+    #[test]
+    fn the_reviser_as_a_guide_leaves_nothing_to_revise() {
+        let mut pays = 0;
+        for delay in 0..3 {
+            let mut parts = tapir::doctest::parts();
+            parts.config.delay = delay;
+            let model = parts.load().unwrap();
+            let sentences = sentences();
+            let sentences: Vec<&Sentence> = sentences.iter().collect();
+            let lessons = lessons(&model, &sentences).unwrap();
+            let borrowed: Vec<&Lesson> = lessons.iter().collect();
+            let rolled = roll_in(&model, &sentences, &borrowed, Guide::Reviser).unwrap();
+            for ((sentence, lesson), rolled) in sentences.iter().zip(&lessons).zip(&rolled) {
+                let options = SessionOptions::new().mode(Mode::TwoPass);
+                let mut session = model.session_with(options).unwrap();
+                for (step, action) in rolled.actions.iter().enumerate() {
+                    session.set_threshold(if *action { 0.0 } else { 1.0 }).unwrap();
+                    push(&mut session, sentence, step).unwrap();
+                    assert_eq!(session.label_ids(), lesson.labels[step]);
+                }
+                let made: Vec<usize> = rolled.revisions.iter().map(|r| r.step).collect();
+                let wanted = (0..rolled.actions.len()).filter(|step| rolled.actions[*step]);
+                assert_eq!(made, wanted.collect::<Vec<_>>());
+                pays += made.len();
+            }
+        }
+        assert!(pays > 0, "the passes agree everywhere");
+    }
+
+    /// The policy as a guide revises where a session of the same model does.
+    #[test]
+    fn the_policy_as_a_guide_makes_the_histories_that_a_session_makes() {
+        let mut parts = tapir::doctest::parts();
+        let mut revised = 0;
+        for threshold in [0.0, 0.499, 0.5, 0.501, 1.0] {
+            parts.config.threshold = threshold;
+            let model = parts.clone().load().unwrap();
+            let sentences = sentences();
+            let sentences: Vec<&Sentence> = sentences.iter().collect();
+            let lessons = lessons(&model, &sentences).unwrap();
+            let lessons: Vec<&Lesson> = lessons.iter().collect();
+            let rolled = roll_in(&model, &sentences, &lessons, Guide::Policy).unwrap();
+            for (sentence, rolled) in sentences.iter().zip(&rolled) {
+                let mut session = model.session();
+                let mut steps = Vec::new();
+                for (step, word) in sentence.words.iter().enumerate() {
+                    if session.push(word).unwrap().revised() {
+                        steps.push(step);
+                    }
+                }
+                assert_eq!(rolled.revisions.iter().map(|r| r.step).collect::<Vec<_>>(), steps);
+                revised += steps.len();
+            }
+        }
+        assert!(revised > 0);
+    }
 }

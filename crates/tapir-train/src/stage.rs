@@ -168,7 +168,8 @@ impl Stage<'_> {
         if let Some(initial) = &self.initial {
             bytes.extend(Self::export(initial).unwrap_or_default());
         }
-        let numbers = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+        let numbers =
+            |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
         for example in &self.examples {
             bytes.extend(numbers(&example.teacher));
             for revision in &example.revisions {

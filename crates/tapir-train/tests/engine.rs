@@ -12,7 +12,7 @@ use tapir::{
     Bytes, Config, ImportOptions, Labels, Mode, Model, Parts, Session, SessionOptions, Vocabulary,
     WordVectors,
 };
-use tapir_data::{Batch, Example};
+use tapir_data::{Batch, Example, Revision};
 use tapir_train::{Objective, forward::logits};
 
 const TOLERANCE: f32 = 1e-4;
@@ -76,22 +76,70 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
     }
 }
 
+/// The policy, where the engine revises at some steps and the memory holds what revisions put out.
+fn agree_after_revisions(parts: &Parts, sentences: &[Vec<u32>], name: &str) -> usize {
+    let model = Model::from_parts(parts.clone()).unwrap();
+    let memory = parts.config.controller.as_ref().unwrap().memory;
+    let (mut examples, mut expected) = (Vec::new(), Vec::new());
+    for (b, ids) in sentences.iter().enumerate() {
+        let mut session = model.session();
+        let mut example = Example {
+            ids: ids.clone(),
+            labels: vec![Some(0); ids.len()],
+            actions: vec![false; ids.len()],
+            ..Example::default()
+        };
+        for (step, id) in ids.iter().enumerate() {
+            // Whatever the policy says, so that there are some of both.
+            let revise = (step + b) % 3 == 1;
+            session.set_threshold(if revise { 0.0 } else { 1.0 }).unwrap();
+            expected.push(session.push_id(*id).unwrap().policy.unwrap());
+            if revise {
+                let steps = (step + 1).saturating_sub(memory)..=step;
+                let logits = steps.flat_map(|step| session.step_logits(step).unwrap().to_vec());
+                example.revisions.push(Revision { step, logits: logits.collect() });
+            }
+        }
+        examples.push(example);
+    }
+    let revisions = examples.iter().map(|example| example.revisions.len()).sum();
+    let order = Objective::Policy.order();
+    let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), order, (1, 1));
+    let (_, policy) = logits(parts, Objective::Policy, &batch).unwrap();
+    let policy = policy.unwrap();
+    let mut expected = expected.into_iter();
+    for (b, ids) in sentences.iter().enumerate() {
+        for t in 0..ids.len() {
+            let ours = sigmoid(policy[t * batch.sentences + b]);
+            let at = format!("{name}, sentence {b}, step {t}, policy after revisions");
+            close(&[ours], &[expected.next().unwrap()], &at);
+        }
+    }
+    revisions
+}
+
 fn vectors() -> Arc<WordVectors> {
     Arc::new(WordVectors::embedded().unwrap())
 }
 
 #[test]
 fn every_component_agrees_with_the_engine_for_all_shapes_and_delays() {
+    let mut revisions = 0;
     for kind in ["transformer", "linear-transformer"] {
         for (delay, open) in [(0, false), (1, false), (2, false), (0, true), (2, true)] {
             let (processor, controller) = if delay == 1 { (2, 2) } else { (1, 1) };
             let projection = if open { r#", "projection": 12"# } else { "" };
             let more = if open { r#""vectors": "v.tapirvec", "vector_gain": 0.05,"# } else { "" };
+            let inputs = match delay {
+                0 => "",
+                1 => r#", "inputs": ["state"]"#,
+                _ => r#", "inputs": ["output", "state"]"#,
+            };
             let dim = if open { 300 } else { 10 };
             let json = format!(
                 r#"{{"version": 1, "embedding_dim": {dim}, "delay": {delay}, {more}
                 "processor": {{"layers": {processor}, "hidden": 16 {projection}}},
-                "controller": {{"layers": {controller}, "hidden": 8, "memory": 3}},
+                "controller": {{"layers": {controller}, "hidden": 8, "memory": 3 {inputs}}},
                 "reviser": {{"kind": "{kind}", "layers": 2, "hidden": 16, "feed_forward": 24, "heads": 4}}}}"#
             );
             let config = Config::from_json(&json, "test").unwrap();
@@ -109,9 +157,12 @@ fn every_component_agrees_with_the_engine_for_all_shapes_and_delays() {
             let sentences =
                 [sentence(&[0, 1, 2, 3, 4, 5, 0]), sentence(&[2]), sentence(&[5, 4, 4, 1])];
             let parts = Parts::random(config, labels, vocabulary, 3).unwrap();
-            agree(&parts, &sentences, &format!("{kind}, delay {delay}, open {open}"));
+            let name = format!("{kind}, delay {delay}, open {open}");
+            agree(&parts, &sentences, &name);
+            revisions += agree_after_revisions(&parts, &sentences, &name);
         }
     }
+    assert!(revisions > 20, "{revisions} revisions");
 }
 
 #[derive(Deserialize)]

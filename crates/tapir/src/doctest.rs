@@ -11,7 +11,12 @@ pub fn parts() -> Parts {
         task: "doctest".to_owned(),
         embedding_dim: 8,
         processor: Some(ProcessorConfig { layers: 1, hidden: 8, projection: None }),
-        controller: Some(ControllerConfig { layers: 1, hidden: 8, memory: 3, ..Default::default() }),
+        controller: Some(ControllerConfig {
+            layers: 1,
+            hidden: 8,
+            memory: 3,
+            ..Default::default()
+        }),
         reviser: Some(ReviserConfig {
             kind: ReviserKind::Transformer,
             layers: 1,

@@ -78,8 +78,8 @@ mod word;
 
 pub use bytes::Bytes;
 pub use config::{
-    Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig,
-    ReviserKind, Scheme,
+    Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind, ProcessorConfig,
+    ReviserConfig, ReviserKind, Scheme,
 };
 pub use decode::Decoding;
 pub use edit::{Action, Edit, Update};

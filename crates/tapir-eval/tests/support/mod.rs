@@ -28,7 +28,12 @@ pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
         max_length: 30,
         embedding_dim: 6,
         processor: Some(ProcessorConfig { layers: 1, hidden: 7, projection: None }),
-        controller: Some(ControllerConfig { layers: 2, hidden: 5, memory: 3, ..Default::default() }),
+        controller: Some(ControllerConfig {
+            layers: 2,
+            hidden: 5,
+            memory: 3,
+            ..Default::default()
+        }),
         reviser: Some(ReviserConfig {
             kind,
             layers: 2,

@@ -45,8 +45,9 @@ impl Function<2> for Entropy {
                 let share = (1.0 - taught) * self.smoothing / labels as f32;
                 let own = (1.0 - taught) * (1.0 - self.smoothing);
                 let mean = logits.iter().sum::<f32>() * share;
-                let expected =
-                    mean + own * logits[gold] + taught * kernels::dot(&logits[..teacher.len()], teacher);
+                let expected = mean
+                    + own * logits[gold]
+                    + taught * kernels::dot(&logits[..teacher.len()], teacher);
                 total += f64::from((sum.ln() + top - expected) * weight);
                 row.iter_mut()
                     .for_each(|value| *value = ((*value - top).exp() / sum - share) * weight);

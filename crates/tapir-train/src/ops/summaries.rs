@@ -27,7 +27,12 @@ pub(super) struct Saved {
 impl Summaries {
     /// The rows of φ that a row attends to, oldest first: at step t the entries of the last steps,
     /// at most N.
-    fn entries<'a>(&self, index: &'a Array, row: usize, t: usize) -> impl Iterator<Item = usize> + Clone + 'a {
+    fn entries<'a>(
+        &self,
+        index: &'a Array,
+        row: usize,
+        t: usize,
+    ) -> impl Iterator<Item = usize> + Clone + 'a {
         let slots = self.memory;
         index.data()[row * slots..][..t.min(slots)].iter().map(|entry| *entry as usize)
     }

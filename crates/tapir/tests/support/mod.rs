@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use tapir::{
-    Config, ControllerConfig, ControllerInput, Decoding, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
-    Vocabulary,
+    Config, ControllerConfig, ControllerInput, Decoding, Labels, Parts, ProcessorConfig,
+    ReviserConfig, ReviserKind, Vocabulary,
 };
 
 /// How many words the random models know.
@@ -54,7 +54,8 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                 let kind =
                     if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
                 let (state, output) = (ControllerInput::State, ControllerInput::Output);
-                let inputs: &[_] = [&[], &[state], &[output], &[output, state]][seed as usize / 2 % 4];
+                let inputs: &[_] =
+                    [&[], &[state], &[output], &[output, state]][seed as usize / 2 % 4];
                 let config = Config {
                     task: "random".into(),
                     delay,
