@@ -2,8 +2,8 @@
 //! newest word of each.
 
 use rayon::prelude::*;
-use tapir::{Mode, Model, Session, SessionOptions, Update, Vocabulary};
-use tapir_data::Sentence;
+use tapir::{Mode, Model, SessionOptions};
+use tapir_data::Example;
 
 use crate::Result;
 
@@ -16,13 +16,13 @@ pub(crate) struct Lesson {
 }
 
 /// Runs a reviser restart-incrementally over sentences.
-pub(crate) fn lessons(reviser: &Model, sentences: &[&Sentence]) -> Result<Vec<Lesson>> {
-    let lesson = |sentence: &&Sentence| -> Result<Lesson> {
+pub(crate) fn lessons(reviser: &Model, examples: &[&Example]) -> Result<Vec<Lesson>> {
+    let lesson = |example: &&Example| -> Result<Lesson> {
         let options = SessionOptions::new().mode(Mode::Restart).undo(0);
         let mut session = reviser.session_with(options)?;
         let (mut labels, mut newest) = (Vec::new(), Vec::new());
-        for step in 0..steps(reviser, sentence) {
-            push(&mut session, sentence, step)?;
+        for (step, id) in example.ids.iter().enumerate() {
+            session.push_id(*id)?;
             labels.push(session.label_ids().to_vec());
             // The first steps of a delayed model label no word.
             let word = step.checked_sub(reviser.config().delay);
@@ -31,18 +31,5 @@ pub(crate) fn lessons(reviser: &Model, sentences: &[&Sentence]) -> Result<Vec<Le
         }
         Ok(Lesson { labels, newest })
     };
-    sentences.par_iter().map(lesson).collect()
-}
-
-/// The steps of a model over a sentence: its words, and the NULL tokens that end a delayed one.
-pub(crate) fn steps(model: &Model, sentence: &Sentence) -> usize {
-    sentence.len() + model.config().delay
-}
-
-/// Reads the word of a step.
-pub(crate) fn push(session: &mut Session, sentence: &Sentence, step: usize) -> Result<Update> {
-    Ok(match sentence.words.get(step) {
-        Some(word) => session.push(word)?,
-        None => session.push_id(Vocabulary::NULL)?,
-    })
+    examples.par_iter().map(lesson).collect()
 }

@@ -5,11 +5,11 @@
 //! that it learns on the histories that it will meet (Ross et al., 2011: DAgger).
 
 use rayon::prelude::*;
-use tapir::{FinalPass, Mode, Model, Session, SessionOptions};
-use tapir_data::{Revision, Sentence};
+use tapir::{Action, Mode, Model, Session, SessionOptions};
+use tapir_data::{Example, Revision};
 
 use crate::Result;
-use crate::lessons::{Lesson, push, steps};
+use crate::lessons::Lesson;
 
 /// Who decides while a sentence is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,46 +20,40 @@ pub(crate) enum Guide {
     Policy,
 }
 
-/// A sentence that was read.
-pub(crate) struct RollIn {
-    /// Would a revision have changed a label at this step?
-    pub(crate) actions: Vec<bool>,
-    /// The revisions that were made.
-    pub(crate) revisions: Vec<Revision>,
-}
-
-/// Reads sentences with a two-pass model; `lessons` are those of its reviser.
+/// Reads sentences with a two-pass model; `lessons` are those of its reviser. Each example gets the
+/// actions that would have been right, and the revisions that were made.
 pub(crate) fn roll_in(
     model: &Model,
-    sentences: &[&Sentence],
+    examples: &[&Example],
     lessons: &[&Lesson],
     guide: Guide,
-) -> Result<Vec<RollIn>> {
-    let read = |(sentence, lesson): (&&Sentence, &&Lesson)| read(model, sentence, lesson, guide);
-    sentences.par_iter().zip(lessons).map(read).collect()
+) -> Result<Vec<Example>> {
+    let read = |(example, lesson): (&&Example, &&Lesson)| read(model, example, lesson, guide);
+    examples.par_iter().zip(lessons).map(read).collect()
 }
 
-fn read(model: &Model, sentence: &Sentence, lesson: &Lesson, guide: Guide) -> Result<RollIn> {
-    let options = SessionOptions::new().mode(Mode::TwoPass).final_pass(FinalPass::Policy).undo(1);
+fn read(model: &Model, example: &Example, lesson: &Lesson, guide: Guide) -> Result<Example> {
+    let options = SessionOptions::new().mode(Mode::TwoPass).undo(1);
     let mut session = model.session_with(options)?;
-    let mut rolled = RollIn { actions: Vec::new(), revisions: Vec::new() };
-    for step in 0..steps(model, sentence) {
+    let mut rolled = Example { actions: Vec::new(), revisions: Vec::new(), ..example.clone() };
+    for (step, id) in example.ids.iter().enumerate() {
         // Without a revision, to see what would stand.
         session.set_threshold(1.0)?;
-        let policy = push(&mut session, sentence, step)?.policy;
+        let policy = session.push_id(*id)?.policy;
         let pays = differ(session.label_ids(), &lesson.labels[step]);
         rolled.actions.push(pays);
+        let threshold = model.config().threshold;
         let revises = match guide {
             Guide::Reviser => pays,
-            Guide::Policy => policy.is_some_and(|value| {
-                tapir::Action::decide(value, model.config().threshold) == tapir::Action::Revise
-            }),
+            Guide::Policy => {
+                policy.is_some_and(|value| Action::decide(value, threshold) == Action::Revise)
+            }
         };
         if revises {
             // Undo is exact: the step is the same, but for the revision.
             session.revoke(1)?;
             session.set_threshold(0.0)?;
-            push(&mut session, sentence, step)?;
+            session.push_id(*id)?;
             rolled.revisions.push(revision(&session, step));
         }
     }
@@ -81,17 +75,23 @@ fn revision(session: &Session, step: usize) -> Revision {
 
 #[cfg(test)]
 mod tests {
+    use tapir::Vocabulary;
+
     use super::*;
     use crate::lessons::lessons;
 
-    fn sentences() -> Vec<Sentence> {
+    fn examples(model: &Model) -> Vec<Example> {
         let texts = ["play some jazz by miles davis", "jazz", "some some play davis miles by jazz"];
-        let sentence = |text: &str| {
-            let words: Vec<&str> = text.split(' ').collect();
-            let labels = vec!["O"; words.len()];
-            Sentence::new(words, labels)
+        let null = std::iter::repeat_n(Vocabulary::NULL, model.config().delay);
+        let example = |text: &str| {
+            let ids = text.split(' ').map(|word| model.vocabulary().id(word));
+            Example { ids: ids.chain(null.clone()).collect(), ..Example::default() }
         };
-        texts.into_iter().map(sentence).collect()
+        texts.into_iter().map(example).collect()
+    }
+
+    fn steps(example: &Example) -> Vec<usize> {
+        example.revisions.iter().map(|revision| revision.step).collect()
     }
 
     /// Revised exactly where it pays, the labels that stand are the reviser's at every step.
@@ -102,23 +102,21 @@ mod tests {
             let mut parts = tapir::doctest::parts();
             parts.config.delay = delay;
             let model = parts.load().unwrap();
-            let sentences = sentences();
-            let sentences: Vec<&Sentence> = sentences.iter().collect();
-            let lessons = lessons(&model, &sentences).unwrap();
+            let examples = examples(&model);
+            let examples: Vec<&Example> = examples.iter().collect();
+            let lessons = lessons(&model, &examples).unwrap();
             let borrowed: Vec<&Lesson> = lessons.iter().collect();
-            let rolled = roll_in(&model, &sentences, &borrowed, Guide::Reviser).unwrap();
-            for ((sentence, lesson), rolled) in sentences.iter().zip(&lessons).zip(&rolled) {
-                let options = SessionOptions::new().mode(Mode::TwoPass);
-                let mut session = model.session_with(options).unwrap();
+            let rolled = roll_in(&model, &examples, &borrowed, Guide::Reviser).unwrap();
+            for (rolled, lesson) in rolled.iter().zip(&lessons) {
+                let mut session = model.session();
                 for (step, action) in rolled.actions.iter().enumerate() {
                     session.set_threshold(if *action { 0.0 } else { 1.0 }).unwrap();
-                    push(&mut session, sentence, step).unwrap();
+                    session.push_id(rolled.ids[step]).unwrap();
                     assert_eq!(session.label_ids(), lesson.labels[step]);
                 }
-                let made: Vec<usize> = rolled.revisions.iter().map(|r| r.step).collect();
                 let wanted = (0..rolled.actions.len()).filter(|step| rolled.actions[*step]);
-                assert_eq!(made, wanted.collect::<Vec<_>>());
-                pays += made.len();
+                assert_eq!(steps(rolled), wanted.collect::<Vec<_>>());
+                pays += rolled.revisions.len();
             }
         }
         assert!(pays > 0, "the passes agree everywhere");
@@ -132,21 +130,17 @@ mod tests {
         for threshold in [0.0, 0.499, 0.5, 0.501, 1.0] {
             parts.config.threshold = threshold;
             let model = parts.clone().load().unwrap();
-            let sentences = sentences();
-            let sentences: Vec<&Sentence> = sentences.iter().collect();
-            let lessons = lessons(&model, &sentences).unwrap();
+            let examples = examples(&model);
+            let examples: Vec<&Example> = examples.iter().collect();
+            let lessons = lessons(&model, &examples).unwrap();
             let lessons: Vec<&Lesson> = lessons.iter().collect();
-            let rolled = roll_in(&model, &sentences, &lessons, Guide::Policy).unwrap();
-            for (sentence, rolled) in sentences.iter().zip(&rolled) {
+            for rolled in roll_in(&model, &examples, &lessons, Guide::Policy).unwrap() {
                 let mut session = model.session();
-                let mut steps = Vec::new();
-                for (step, word) in sentence.words.iter().enumerate() {
-                    if session.push(word).unwrap().revised() {
-                        steps.push(step);
-                    }
-                }
-                assert_eq!(rolled.revisions.iter().map(|r| r.step).collect::<Vec<_>>(), steps);
-                revised += steps.len();
+                let mut revises =
+                    |step: &usize| session.push_id(rolled.ids[*step]).unwrap().revised();
+                let expected: Vec<usize> = (0..rolled.ids.len()).filter(&mut revises).collect();
+                assert_eq!(steps(&rolled), expected);
+                revised += expected.len();
             }
         }
         assert!(revised > 0);

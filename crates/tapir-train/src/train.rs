@@ -17,7 +17,7 @@ use tapir_data::{
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
 use crate::lessons::{Lesson, lessons};
-use crate::roll_in::{Guide, RollIn, roll_in};
+use crate::roll_in::{Guide, roll_in};
 use crate::{
     ActionSource, ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result,
     Stage, StageName, StageReport, Validation, Weights, actions, checkpoint, derive_actions,
@@ -465,10 +465,10 @@ impl<'a> TrainingRun<'a> {
             let guide = if round == 1 { Guide::Reviser } else { Guide::Policy };
             let rolled = self.roll_in(&weights, guide, on_event)?;
             if round == 1 {
-                let actions: Vec<Vec<bool>> = rolled.iter().map(|r| r.actions.clone()).collect();
+                let actions: Vec<_> = rolled.iter().map(|rolled| rolled.actions.clone()).collect();
                 _ = on_event(Event::Actions(&ActionStats::of(&actions)));
             }
-            examples.extend(self.policy_examples(rolled)?);
+            examples.extend(rolled);
             let mut stage = self.stage(name, objective, config.clone(), training, examples);
             if round < rounds {
                 stage.file = format!("{}-{round}", name.name());
@@ -491,29 +491,20 @@ impl<'a> TrainingRun<'a> {
         Ok(reports)
     }
 
-    /// Sentences with the actions that would have been right, and the revisions that were made.
-    fn policy_examples(&self, rolled: Vec<RollIn>) -> Result<Vec<Example>> {
-        let mut examples = self.examples(&self.train_sentences(), &[])?;
-        for (example, rolled) in examples.iter_mut().zip(rolled) {
-            example.actions = rolled.actions;
-            example.revisions = rolled.revisions;
-        }
-        Ok(examples)
-    }
-
     /// Reads every training sentence with these weights, revised by its teacher.
     fn roll_in(
         &self,
         weights: &Weights,
         guide: Guide,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
-    ) -> Result<Vec<RollIn>> {
-        let (sentences, lessons) = (self.train_sentences(), self.lessons(on_event)?);
-        self.by_fold(&sentences, |teacher, fold| {
+    ) -> Result<Vec<Example>> {
+        let lessons = self.lessons(on_event)?;
+        let examples = self.examples(&self.train_sentences(), &[])?;
+        self.by_fold(examples.len(), |teacher, fold| {
             let model = self.two_pass(weights, teacher)?.load()?;
-            let (sentences, lessons): (Vec<_>, Vec<_>) =
-                fold.iter().map(|i| (sentences[*i], &lessons[*i])).unzip();
-            roll_in(&model, &sentences, &lessons, guide)
+            let (examples, lessons): (Vec<_>, Vec<_>) =
+                fold.iter().map(|i| (&examples[*i], &lessons[*i])).unzip();
+            roll_in(&model, &examples, &lessons, guide)
         })
     }
 
@@ -525,7 +516,8 @@ impl<'a> TrainingRun<'a> {
         }
         self.expect(&self.result(StageName::Reviser), "reviser")?;
         let sentences = self.train_sentences();
-        let taught = self.by_fold(&sentences, |teacher, fold| {
+        let examples = self.examples(&sentences, &[])?;
+        let taught = self.by_fold(examples.len(), |teacher, fold| {
             if !self.weights_file(teacher).exists() {
                 let mut rest = sentences.clone();
                 let mut place = 0..;
@@ -538,27 +530,27 @@ impl<'a> TrainingRun<'a> {
             }
             let reviser = self.read_weights_of(teacher, &self.reviser_config())?;
             let reviser = self.parts(&self.reviser_config(), &[&reviser])?.load()?;
-            let fold: Vec<&Sentence> = fold.iter().map(|i| sentences[*i]).collect();
+            let fold: Vec<&Example> = fold.iter().map(|i| &examples[*i]).collect();
             lessons(&reviser, &fold)
         })?;
         Ok(self.lessons.get_or_init(|| taught))
     }
 
-    /// Does something with the sentences of each fold and the name of its teacher's weights; gives
-    /// the results in the order of the sentences.
+    /// Does something with each fold, given the name of its teacher's weights and the places of its
+    /// sentences; gives the results in the order of the sentences.
     fn by_fold<T>(
         &self,
-        sentences: &[&Sentence],
+        sentences: usize,
         mut each: impl FnMut(&str, &[usize]) -> Result<Vec<T>>,
     ) -> Result<Vec<T>> {
         let (folds, reviser) = (self.preset.teaching.folds, StageName::Reviser.name());
-        let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences.len());
+        let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences);
         for fold in 0..folds {
             let teacher = match folds {
                 1 => reviser.to_owned(),
                 _ => format!("{reviser}-fold-{}", fold + 1),
             };
-            let places: Vec<usize> = (fold..sentences.len()).step_by(folds).collect();
+            let places: Vec<usize> = (fold..sentences).step_by(folds).collect();
             let made = each(&teacher, &places)?;
             results.extend(places.into_iter().zip(made));
         }
