@@ -121,6 +121,8 @@ struct TrainingRun<'a> {
     generator: Option<Config>,
     /// What the reviser says of every training sentence, once it was asked.
     lessons: OnceCell<Vec<Lesson>>,
+    /// The same of revisers that have not seen it, where there are folds.
+    unseen: OnceCell<Vec<Lesson>>,
 }
 
 /// Does every stage that is missing, then puts the model together and scores it. `on_event` ends a
@@ -226,7 +228,7 @@ impl<'a> TrainingRun<'a> {
         let gain = open.unwrap_or(1.0);
         let config = preset.config(&task, dim, name, gain);
         let generator = preset.generator_config(&task, dim, name, gain);
-        let lessons = OnceCell::new();
+        let (lessons, unseen) = (OnceCell::new(), OnceCell::new());
         Ok(Self {
             preset,
             options,
@@ -238,6 +240,7 @@ impl<'a> TrainingRun<'a> {
             config,
             generator,
             lessons,
+            unseen,
         })
     }
 
@@ -425,7 +428,8 @@ impl<'a> TrainingRun<'a> {
         let mut examples = self.examples(&sentences, &actions)?;
         let distillation = self.preset.teaching.distillation;
         if distillation > 0.0 {
-            for (example, lesson) in examples.iter_mut().zip(self.lessons(on_event)?) {
+            // All that it knows: a teacher of labels cannot know too much.
+            for (example, lesson) in examples.iter_mut().zip(self.lessons(1, on_event)?) {
                 example.teacher.clone_from(&lesson.newest);
             }
         }
@@ -498,9 +502,10 @@ impl<'a> TrainingRun<'a> {
         guide: Guide,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Vec<Example>> {
-        let lessons = self.lessons(on_event)?;
+        let folds = self.preset.teaching.folds;
+        let lessons = self.lessons(folds, on_event)?;
         let examples = self.examples(&self.train_sentences(), &[])?;
-        self.by_fold(examples.len(), |teacher, fold| {
+        by_fold(folds, examples.len(), |teacher, fold| {
             let model = self.two_pass(weights, teacher)?.load()?;
             let (examples, lessons): (Vec<_>, Vec<_>) =
                 fold.iter().map(|i| (&examples[*i], &lessons[*i])).unzip();
@@ -508,16 +513,21 @@ impl<'a> TrainingRun<'a> {
         })
     }
 
-    /// What the reviser says of every training sentence; with cross-fitting, a reviser that has not
-    /// seen it.
-    fn lessons(&self, on_event: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<&[Lesson]> {
-        if let Some(lessons) = self.lessons.get() {
+    /// What the reviser says of every training sentence; with folds, a reviser that has not seen
+    /// it.
+    fn lessons(
+        &self,
+        folds: usize,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<&[Lesson]> {
+        let known = if folds == 1 { &self.lessons } else { &self.unseen };
+        if let Some(lessons) = known.get() {
             return Ok(lessons);
         }
         self.expect(&self.result(StageName::Reviser), "reviser")?;
         let sentences = self.train_sentences();
         let examples = self.examples(&sentences, &[])?;
-        let taught = self.by_fold(examples.len(), |teacher, fold| {
+        let taught = by_fold(folds, examples.len(), |teacher, fold| {
             if !self.weights_file(teacher).exists() {
                 let mut rest = sentences.clone();
                 let mut place = 0..;
@@ -533,29 +543,7 @@ impl<'a> TrainingRun<'a> {
             let fold: Vec<&Example> = fold.iter().map(|i| &examples[*i]).collect();
             lessons(&reviser, &fold)
         })?;
-        Ok(self.lessons.get_or_init(|| taught))
-    }
-
-    /// Does something with each fold, given the name of its teacher's weights and the places of its
-    /// sentences; gives the results in the order of the sentences.
-    fn by_fold<T>(
-        &self,
-        sentences: usize,
-        mut each: impl FnMut(&str, &[usize]) -> Result<Vec<T>>,
-    ) -> Result<Vec<T>> {
-        let (folds, reviser) = (self.preset.teaching.folds, StageName::Reviser.name());
-        let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences);
-        for fold in 0..folds {
-            let teacher = match folds {
-                1 => reviser.to_owned(),
-                _ => format!("{reviser}-fold-{}", fold + 1),
-            };
-            let places: Vec<usize> = (fold..sentences).step_by(folds).collect();
-            let made = each(&teacher, &places)?;
-            results.extend(places.into_iter().zip(made));
-        }
-        results.sort_by_key(|(place, _)| *place);
-        Ok(results.into_iter().map(|(_, result)| result).collect())
+        Ok(known.get_or_init(|| taught))
     }
 
     /// The threshold that is best on validation.
@@ -608,6 +596,28 @@ impl<'a> TrainingRun<'a> {
             weights: Bytes::from(writer.to_bytes()?),
         })
     }
+}
+
+/// Does something with each fold, given the name of its teacher's weights and the places of its
+/// sentences; gives the results in the order of the sentences.
+fn by_fold<T>(
+    folds: usize,
+    sentences: usize,
+    mut each: impl FnMut(&str, &[usize]) -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
+    let reviser = StageName::Reviser.name();
+    let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences);
+    for fold in 0..folds {
+        let teacher = match folds {
+            1 => reviser.to_owned(),
+            _ => format!("{reviser}-fold-{}", fold + 1),
+        };
+        let places: Vec<usize> = (fold..sentences).step_by(folds).collect();
+        let made = each(&teacher, &places)?;
+        results.extend(places.into_iter().zip(made));
+    }
+    results.sort_by_key(|(place, _)| *place);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
 /// What is trained on: the training split, and the validation split where the preset says so.
