@@ -90,6 +90,7 @@ proptest! {
                 prop_assert_eq!(&shared.outputs, &alone.outputs);
                 prop_assert_eq!(&shared.actions, &alone.actions);
                 prop_assert_eq!(&shared.policy, &alone.policy);
+                prop_assert_eq!(&shared.provisional, &alone.provisional);
             }
         }
     }

@@ -34,6 +34,8 @@ fn record() -> Record {
         policy: (0..rows.len())
             .map(|step| Some(if revised.contains(&step) { 0.75 } else { 0.125 }))
             .collect(),
+        // The first pass says O of every word.
+        provisional: (0..rows.len()).map(|step| revised.contains(&step).then_some(0)).collect(),
         nanos: (1..=rows.len() as u64).map(|step| 1000 * step).collect(),
     };
     let setting = Setting { mode: Mode::TwoPass, threshold: 0.5, delay: 0 };
@@ -79,11 +81,7 @@ fn a_trace_as_text() {
 
 #[test]
 fn a_trace_shows_where_the_first_pass_was_overruled() {
-    let mut first_pass = record().runs[0].clone();
-    let rows: [&[u16]; 5] = [&[0], &[0, 0], &[0, 0, 3], &[0, 0, 3, 0], &[0, 0, 3, 0, 0]];
-    first_pass.outputs = Outputs::new(rows).unwrap();
-    let trace =
-        Trace::of(&dataset(), &record(), 0, true).unwrap().with_first_pass(&dataset(), &first_pass);
+    let trace = Trace::of(&dataset(), &record(), 0, true).unwrap();
     assert_eq!(trace.steps[4].cells[4].first_pass.as_deref(), Some("O"));
     assert_eq!(trace.edits(), 3, "a label that was never shown was not edited");
     assert!(trace.to_text(120, false).contains("◇I-title"));
