@@ -121,6 +121,7 @@ fn eval_prints_tables_and_json() {
         predicate::str::contains("4 sentences, 15 words")
             .and(predicate::str::contains("final output right"))
             .and(predicate::str::contains("reference: the reviser at every word"))
+            .and(predicate::str::contains("R-appropriateness"))
             .and(predicate::str::contains("all (micro)")),
     );
     let results = bed.json("eval", &["--threshold", "1"]);
@@ -138,6 +139,11 @@ fn a_threshold_of_nought_is_the_reference() {
     let (own, reference) = (&results["evaluation"], &results["reference"]);
     assert_eq!(own["scores"], reference["scores"]);
     assert_eq!(own["incremental"], reference["incremental"]);
+    for target in ["silver", "gold"] {
+        assert_eq!(own["revisions"][target], reference["revisions"][target]);
+        assert_eq!(own["revisions"][target]["recomputations"], 15, "every word, without the delay");
+    }
+    assert!(own["revisions"]["changing"].is_u64() && reference["revisions"]["changing"].is_null());
 }
 
 #[test]
@@ -190,7 +196,11 @@ fn sweep_refuses_what_cannot_be_chosen() {
 #[test]
 fn analyze_counts_every_step_once() {
     let bed = Bed::with(ReviserKind::Transformer, 2, 200, &LABELS);
-    bed.tapir("analyze").assert().success().stdout(predicate::str::contains("R∩C/R"));
+    bed.tapir("analyze").assert().success().stdout(
+        predicate::str::contains("R∩C/R")
+            .and(predicate::str::contains("recomputations that changed any label"))
+            .and(predicate::str::contains("definiteness")),
+    );
     let policy = &bed.json("analyze", &[])["analysis"]["policy"];
     let steps: u64 =
         policy.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();

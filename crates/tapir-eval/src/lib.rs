@@ -35,6 +35,7 @@ mod relative_correctness;
 mod report;
 mod results;
 mod revision_quality;
+mod revisions;
 mod streaming;
 mod style;
 mod summary;
@@ -63,6 +64,7 @@ pub use relative_correctness::{relative_correctness, relative_correctness_ahead}
 pub use report::Report;
 pub use results::{ModelInfo, RESULTS_VERSION, Results, write_atomically};
 pub use revision_quality::{RevisionKinds, RevisionQuality};
+pub use revisions::Revisions;
 pub use streaming::Streaming;
 pub use summary::{Percentiles, Summary};
 pub use sweep::{Sweep, sweep, thresholds};

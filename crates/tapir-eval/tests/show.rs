@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use tapir::{Action, Mode, Scheme};
 use tapir_eval::{
     Bench, Dataset, Evaluation, GoldSentence, ModelInfo, Outputs, Percentiles, Policy, Provenance,
-    Record, Report, Results, SentenceRun, Setting, Summary, Sweep, System, Trace,
+    Record, Report, Results, Revisions, SentenceRun, Setting, Summary, Sweep, System, Trace,
 };
 
 fn dataset() -> Dataset {
@@ -54,6 +54,17 @@ fn the_tables_of_an_evaluation() {
         [evaluation.incremental_table(), evaluation.measure_table(), evaluation.score_table()];
     assert_snapshot!(tables.map(|table| table.to_text()).join("\n"));
     assert_snapshot!(evaluation.incremental_table().to_markdown());
+}
+
+#[test]
+fn the_tables_of_revisions() {
+    let mut dataset = dataset();
+    // Against gold the last revision makes its prefix worse.
+    dataset.examples[0].gold = vec![0, 3, 2, 0, 2];
+    let revisions = Revisions::of(&dataset, &record());
+    assert_snapshot!(
+        [revisions.quality_table(), revisions.kind_table()].map(|t| t.to_text()).join("\n")
+    );
 }
 
 #[test]
