@@ -172,6 +172,7 @@ fn sweep_measures_chooses_and_writes_the_default() {
 
     let results = bed.json("sweep", &["--choose", "revisions=0"]);
     assert_eq!(results["split"], "valid");
+    assert_eq!(results["sweep"]["evaluations"].as_array().unwrap().len(), 22, "the finer list");
     assert_eq!(results["choice"]["revisions"], 0.0);
     let config = tapir::Model::open(bed.path("model")).unwrap().config().clone();
     assert_eq!(Value::from(config.threshold), results["choice"]["threshold"]);
@@ -189,8 +190,10 @@ fn sweep_refuses_what_cannot_be_chosen() {
         "lacks threshold 0",
     );
     bed.fails(bed.tapir("sweep").args(["--thresholds", "0.5,2"]), "0 to 1");
-    let choose = ["--choose", "within=0,revisions=0,overhead=0", "--thresholds", "0"];
-    bed.fails(bed.tapir("sweep").args(choose), "no threshold satisfies");
+    bed.fails(
+        bed.tapir("sweep").args(["--choose", "within=1", "--thresholds", "0,0.5"]),
+        "lacks threshold 1",
+    );
 }
 
 #[test]

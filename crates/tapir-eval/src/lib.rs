@@ -67,7 +67,7 @@ pub use revision_quality::{RevisionKinds, RevisionQuality};
 pub use revisions::Revisions;
 pub use streaming::Streaming;
 pub use summary::{Percentiles, Summary};
-pub use sweep::{Sweep, sweep, thresholds};
+pub use sweep::{Sweep, fine_thresholds, sweep, thresholds};
 pub use table::Table;
 pub use trace::{Cell, Step, Trace};
 
