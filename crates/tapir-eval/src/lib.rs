@@ -57,7 +57,7 @@ pub use evaluation::{Actions, Ahead, Evaluation, Incremental};
 pub use f1::{LabelScore, Scores};
 pub use operations::Operations;
 pub use outputs::Outputs;
-pub use paper::{Paper, Triple, paper};
+pub use paper::{Paper, RevisionFigures, Triple, paper};
 pub use provenance::Provenance;
 pub use record::{Record, SentenceRun, Setting};
 pub use relative_correctness::{relative_correctness, relative_correctness_ahead};
