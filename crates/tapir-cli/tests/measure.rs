@@ -270,6 +270,7 @@ fn report_joins_results() {
         "Full sentences",
         "Incremental behaviour",
         "Speed",
+        "Revision quality",
         "The threshold",
         "step by step",
         "Another &lt;one&gt;",

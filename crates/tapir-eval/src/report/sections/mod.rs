@@ -3,6 +3,7 @@
 mod agreement;
 mod incremental;
 mod policy;
+mod revisions;
 mod runs;
 mod scores;
 mod speed;
@@ -24,6 +25,7 @@ impl Report {
             self.speed(),
             self.streaming(),
             self.policy(),
+            self.revisions(),
             self.thresholds(),
             self.agreement(),
             self.traces(),
