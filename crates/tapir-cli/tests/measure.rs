@@ -272,6 +272,7 @@ fn report_joins_results() {
         "Speed",
         "Revision quality",
         "The threshold",
+        "Score against words revised",
         "step by step",
         "Another &lt;one&gt;",
     ] {

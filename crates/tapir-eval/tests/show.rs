@@ -5,8 +5,9 @@
 use insta::assert_snapshot;
 use tapir::{Action, Mode, Scheme};
 use tapir_eval::{
-    Bench, Dataset, Evaluation, GoldSentence, ModelInfo, Outputs, Percentiles, Policy, Provenance,
-    Record, Report, Results, Revisions, SentenceRun, Setting, Summary, Sweep, System, Trace,
+    Agreement, Analysis, Bench, Dataset, Evaluation, GoldSentence, ModelInfo, Outputs, Percentiles,
+    Policy, Provenance, Record, Report, Results, Revisions, SentenceRun, Setting, Summary, Sweep,
+    System, Time, Trace,
 };
 
 fn dataset() -> Dataset {
@@ -131,8 +132,7 @@ fn the_telling_sentences_come_first() {
     assert_eq!(picked[0].sentence, 1);
 }
 
-#[test]
-fn the_table_of_a_benchmark() {
+fn bench() -> Bench {
     let system = |mode, precision: &str, rate: f64| System {
         mode,
         precision: precision.to_owned(),
@@ -141,14 +141,18 @@ fn the_table_of_a_benchmark() {
         speedup: Summary { mean: rate / 20.0, std: 0.04, count: 5 },
         latency: Percentiles { median: 100.0, p95: 900.0, p99: 1500.0, max: 2000.0 },
     };
-    let bench = Bench {
+    Bench {
         setting: record().setting,
         sentences: 200,
         words: 1800,
         repetitions: 5,
         systems: vec![system(Mode::Restart, "f32", 20.0), system(Mode::TwoPass, "f32", 90.0)],
-    };
-    assert_snapshot!(bench.table().to_text());
+    }
+}
+
+#[test]
+fn the_table_of_a_benchmark() {
+    assert_snapshot!(bench().table().to_text());
 }
 
 /// Results of a model of the paper's task SNIPS, with a few figures set by hand.
@@ -196,6 +200,75 @@ fn a_report_keeps_splits_and_models_apart_and_joins_parts() {
     assert!(markdown.contains("SNIPS (valid)"));
     let empty: [Results; 0] = [];
     assert!(Report::new(empty, "").unwrap_err().to_string().contains("empty"));
+}
+
+/// Runs of two tasks: one with a delay, one with the paper's actions.
+fn several_runs() -> [Results; 4] {
+    let run = |task: &str, name: &str, delay: usize, f1: f64, revise: usize| {
+        let mut run = results();
+        (run.task, run.model.name, run.model.delay) = (task.into(), name.into(), delay);
+        let evaluation = run.evaluation.as_mut().unwrap();
+        evaluation.scores.micro.f1 = f1;
+        run.reference = Some(evaluation.clone());
+        let sweep = run.sweep.as_mut().unwrap();
+        let thresholds = [(0.0, 100), (0.5, revise), (1.0, 0)];
+        sweep.evaluations = thresholds
+            .map(|(threshold, revise)| {
+                let mut evaluation = evaluation.clone();
+                evaluation.setting.threshold = threshold;
+                evaluation.scores.micro.f1 -= f64::from(threshold) / 100.0;
+                (evaluation.actions.revise, evaluation.actions.write) = (revise, 100 - revise);
+                evaluation
+            })
+            .to_vec();
+        run.analysis = Some(Analysis {
+            setting: record().setting,
+            policy: Policy::of(&record()),
+            revisions: None,
+            agreement: Agreement {
+                sentences: 0.75,
+                words: 0.9,
+                overhead_agree: Summary { mean: 0.01, std: 0.02, count: 3 },
+                agree_percentiles: Percentiles { median: 0.0, p95: 0.02, p99: 0.1, max: 0.1 },
+                ..Agreement::default()
+            },
+            time: Time { first_pass: 0.1, controller: 0.1, reviser: 0.8 },
+        });
+        run.bench = Some(bench());
+        run
+    };
+    [
+        run("snips", "snips-trf", 0, 0.92, 20),
+        run("snips", "snips-trf-generator", 0, 0.91, 40),
+        run("snips", "snips-trf-d1", 1, 0.93, 20),
+        run("ewt", "ewt-trf", 0, 0.94, 5),
+    ]
+}
+
+#[test]
+fn a_report_of_several_runs() {
+    let report = Report::new(several_runs(), "").unwrap();
+    assert_snapshot!(report.to_markdown());
+    let html = report.to_html();
+    for part in [
+        ">SNIPS, delay 1</text>",
+        "snips-trf-generator: the paper's actions</span>",
+        ">Edit overhead of the two-pass model in both cases</text>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains(">EWT, delay 1</text>"), "there is no such model");
+}
+
+#[test]
+fn results_without_what_older_programs_did_not_measure_are_read() {
+    let mut json = serde_json::to_value(results()).unwrap();
+    let evaluation = json["evaluation"].as_object_mut().unwrap();
+    assert!(evaluation.remove("revisions").is_some());
+    let results: Results = serde_json::from_value(json).unwrap();
+    assert_eq!(results.evaluation.as_ref().unwrap().revisions, None);
+    let markdown = Report::new([results], "").unwrap().to_markdown();
+    assert!(!markdown.contains("Revision quality"), "{markdown}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod speed;
 mod streaming;
 mod thresholds;
 mod traces;
+mod trade_off;
 
 use super::Report;
 use super::document::Section;
@@ -27,6 +28,7 @@ impl Report {
             self.policy(),
             self.revisions(),
             self.thresholds(),
+            self.trade_off(),
             self.agreement(),
             self.traces(),
         ];
