@@ -286,7 +286,7 @@ pub(crate) fn ranges(title: &str, ranges: &[Range]) -> String {
         // A bar of no length is still seen.
         let width = (x(percentiles.p95) - x(percentiles.median)).max(1.5);
         bar(&mut svg, *colour, false, (x(percentiles.median), y + 3.0), (width, ROW - 6.0));
-        rule(&mut svg, "axis", (x(*mean), y + 1.0), (x(*mean), y + ROW - 1.0));
+        rule(&mut svg, "mean", (x(*mean), y + 1.0), (x(*mean), y + ROW - 1.0));
         let label = format!("{mean:.3}");
         text(&mut svg, x(percentiles.max) + 6.0, y + 12.0, "small", "start", &label);
     }

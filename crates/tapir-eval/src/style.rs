@@ -11,7 +11,7 @@ pub(crate) const STYLE: &str = "
 --c0:#12436f;--c1:#c8641b;--c2:#6fa34a;--c3:#8a4fa0;--c4:#8a8a8a}}
 svg text{fill:var(--ink);font:12px system-ui,'DejaVu Sans',sans-serif}
 svg .dim{fill:var(--dim)} svg .grid{stroke:var(--rule);stroke-width:1} svg .paper{fill:var(--paper)}
-svg .axis{stroke:var(--dim);stroke-width:1} svg .title{font-weight:600;font-size:13px} svg .small{font-size:10.5px}
+svg .axis{stroke:var(--dim);stroke-width:1} svg .mean{stroke:var(--ink);stroke-width:2} svg .title{font-weight:600;font-size:13px} svg .small{font-size:10.5px}
 svg .mono,svg .wrong,svg .revise,svg .mark,svg.trace .dim{font:12px ui-monospace,'DejaVu Sans Mono',monospace}
 svg .word{font:600 12px ui-monospace,'DejaVu Sans Mono',monospace}
 svg .wrong,.wrong{fill:var(--bad);color:var(--bad);font-style:italic} svg .revise{font-weight:700;fill:var(--c1)}
