@@ -1,17 +1,18 @@
-//! `tapir analyze`: what the policy does, how far the passes agree, and where the time goes.
+//! `tapir analyze`: what the policy does, of what kind its revisions are, how far the passes agree,
+//! and where the time goes.
 
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
 use tapir::Mode;
-use tapir_eval::{Analysis, Record, Setting};
+use tapir_eval::{Analysis, Record, RevisionQuality, Setting};
 
 use crate::measure::{Output, Subject, heading, progress, results};
 use crate::model::threshold;
 
-/// Show what the policy does, whether it is right to, how far the two passes agree, and where the
-/// time goes
+/// Show what the policy does, whether it is right to, of what kind its revisions are, how far the
+/// two passes agree, and where the time goes
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir analyze runs/snips snips
@@ -45,6 +46,15 @@ impl Analyze {
             if let Some(analysis) = &results.analysis {
                 let key = "actions (R: REVISE, W: WRITE) and prefixes (C: as in the final output, I: not)\n";
                 blocks.push(key.to_owned() + &analysis.policy_table().to_text());
+                if let Some(revisions) = &analysis.revisions {
+                    let RevisionQuality { steps, revisions: count, edits, .. } = revisions.silver;
+                    let key = format!(
+                        "revisions (R: steps that changed an earlier label; A: other steps, additions): \
+                         {count} of {steps} steps, {edits} labels\n"
+                    );
+                    blocks.push(key + &revisions.quality_table().to_text());
+                    blocks.push(revisions.kind_table().to_text());
+                }
                 let words = format!("words with the same label: {:.1} %\n", 100.0 * analysis.agreement.words);
                 blocks.push(analysis.agreement_table().to_text() + &words);
                 blocks.push(analysis.time_table().to_text());

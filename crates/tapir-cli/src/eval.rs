@@ -1,4 +1,4 @@
-//! `tapir eval`: scores, incremental metrics and actions of a model.
+//! `tapir eval`: scores, incremental metrics, actions and revisions of a model.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting, write_atomical
 use crate::measure::{Output, Subject, heading, progress, results};
 
 /// Measure a model word by word: scores, edit overhead, correction time, relative correctness,
-/// actions, cost
+/// actions, quality of revisions, cost
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir eval runs/snips snips
@@ -97,6 +97,10 @@ impl Eval {
                 blocks.push(format!("{name}{tau}\n{} {score:.2}\n", evaluation.headline_name()));
                 blocks.push(evaluation.incremental_table().to_text());
                 blocks.push(evaluation.measure_table().to_text());
+                // A first pass alone has nothing to say here.
+                let revisions = evaluation.revisions.as_ref();
+                let revisions = revisions.filter(|revisions| revisions.silver.recomputations > 0);
+                blocks.extend(revisions.map(|revisions| revisions.quality_table().to_text()));
                 if self.by_label {
                     blocks.push(evaluation.score_table().to_text());
                 }

@@ -6,7 +6,9 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use tapir_data::Split;
-use tapir_eval::{Constraint, Sweep as Table, sweep, thresholds, write_atomically};
+use tapir_eval::{
+    Constraint, Sweep as Table, fine_thresholds, sweep, thresholds, write_atomically,
+};
 
 use crate::measure::{Output, Subject, heading, progress, results};
 use crate::model::threshold;
@@ -15,12 +17,13 @@ use crate::model::threshold;
 #[derive(Args)]
 #[command(after_help = "Examples:
   tapir sweep runs/snips snips --plot snips.svg
-  tapir sweep runs/snips snips --choose within=0.5       # F1 within 0.5 of the reviser, least edits
+  tapir sweep runs/snips snips --choose within=0.5       # F1 within 0.5 of the better pass, fewest revisions
   tapir sweep runs/snips snips --choose revisions=0.1    # at most one revision in ten words, best F1")]
 pub(crate) struct Sweep {
     #[command(flatten)]
     subject: Subject,
-    /// The thresholds, joined by commas [default: 0 to 1 in steps of 0.1]
+    /// The thresholds, joined by commas [default: 0 to 1 in steps of 0.1; with --choose of 0.05, and
+    /// 0.02]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threshold)]
     thresholds: Vec<f32>,
     /// Choose the best threshold on the validation split under a constraint, and make it the
@@ -52,7 +55,11 @@ impl Sweep {
         }
         let (model, dataset, folder) = self.subject.open()?;
         let since = Instant::now();
-        let list = if self.thresholds.is_empty() { thresholds() } else { self.thresholds };
+        let list = match (self.thresholds.is_empty(), self.choose.is_some()) {
+            (false, _) => self.thresholds,
+            (true, true) => fine_thresholds(),
+            (true, false) => thresholds(),
+        };
         let bar = progress("sweeping", dataset.examples.len());
         let records = sweep(&model, &dataset, &list, || bar.inc(1))?;
         bar.finish_and_clear();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tapir::{Mode, Model};
+use tapir::Model;
 use tapir_data::Sentence;
 use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_atomically};
 
@@ -79,14 +79,6 @@ impl Trace {
                 .filter_map(|i| Figure::of(&dataset, &record, i, from_task))
                 .collect(),
         };
-        if setting.mode == Mode::TwoPass {
-            let first_pass = Record::make(&model, &dataset, setting.mode(Mode::FirstPass), || ())?;
-            let add = |figure: Figure| {
-                let run = &first_pass.runs[figure.sentence - 1];
-                figure.with_first_pass(&dataset, run)
-            };
-            figures = figures.into_iter().map(add).collect();
-        }
         // The sentences were numbered within those that were read.
         for (i, figure) in figures.iter_mut().enumerate().filter(|_| self.pick.is_none()) {
             figure.sentence = self.sentence.get(i).copied().unwrap_or(0);

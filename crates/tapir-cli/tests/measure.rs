@@ -126,6 +126,7 @@ fn eval_prints_tables_and_json() {
         predicate::str::contains("4 sentences, 15 words")
             .and(predicate::str::contains("final output right"))
             .and(predicate::str::contains("reference: the reviser at every word"))
+            .and(predicate::str::contains("R-appropriateness"))
             .and(predicate::str::contains("all (micro)")),
     );
     let results = bed.json("eval", &["--threshold", "1"]);
@@ -143,6 +144,11 @@ fn a_threshold_of_nought_is_the_reference() {
     let (own, reference) = (&results["evaluation"], &results["reference"]);
     assert_eq!(own["scores"], reference["scores"]);
     assert_eq!(own["incremental"], reference["incremental"]);
+    for target in ["silver", "gold"] {
+        assert_eq!(own["revisions"][target], reference["revisions"][target]);
+        assert_eq!(own["revisions"][target]["recomputations"], 15, "every word, without the delay");
+    }
+    assert!(own["revisions"]["changing"].is_u64() && reference["revisions"]["changing"].is_null());
 }
 
 #[test]
@@ -171,6 +177,7 @@ fn sweep_measures_chooses_and_writes_the_default() {
 
     let results = bed.json("sweep", &["--choose", "revisions=0"]);
     assert_eq!(results["split"], "valid");
+    assert_eq!(results["sweep"]["evaluations"].as_array().unwrap().len(), 22, "the finer list");
     assert_eq!(results["choice"]["revisions"], 0.0);
     let config = tapir::Model::open(bed.path("model")).unwrap().config().clone();
     assert_eq!(Value::from(config.threshold), results["choice"]["threshold"]);
@@ -188,14 +195,20 @@ fn sweep_refuses_what_cannot_be_chosen() {
         "lacks threshold 0",
     );
     bed.fails(bed.tapir("sweep").args(["--thresholds", "0.5,2"]), "0 to 1");
-    let choose = ["--choose", "within=0,revisions=0,overhead=0", "--thresholds", "0"];
-    bed.fails(bed.tapir("sweep").args(choose), "no threshold satisfies");
+    bed.fails(
+        bed.tapir("sweep").args(["--choose", "within=1", "--thresholds", "0,0.5"]),
+        "lacks threshold 1",
+    );
 }
 
 #[test]
 fn analyze_counts_every_step_once() {
     let bed = Bed::with(ReviserKind::Transformer, 2, 200, &LABELS);
-    bed.tapir("analyze").assert().success().stdout(predicate::str::contains("R∩C/R"));
+    bed.tapir("analyze").assert().success().stdout(
+        predicate::str::contains("R∩C/R")
+            .and(predicate::str::contains("recomputations that changed any label"))
+            .and(predicate::str::contains("definiteness")),
+    );
     let policy = &bed.json("analyze", &[])["analysis"]["policy"];
     let steps: u64 =
         policy.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
@@ -262,7 +275,9 @@ fn report_joins_results() {
         "Full sentences",
         "Incremental behaviour",
         "Speed",
+        "Revision quality",
         "The threshold",
+        "Score against words revised",
         "step by step",
         "Another &lt;one&gt;",
     ] {

@@ -10,7 +10,7 @@ use tapir::{Action, FinalPass, Mode, Model, Session};
 use crate::f1::ratio;
 use crate::record::numbered;
 use crate::{
-    Dataset, GoldSentence, Percentiles, Record, Result, SentenceRun, Setting, Summary,
+    Dataset, GoldSentence, Percentiles, Record, Result, Revisions, SentenceRun, Setting, Summary,
     edit_overhead,
 };
 
@@ -121,6 +121,10 @@ pub struct Analysis {
     pub setting: Setting,
     /// Actions and prefixes.
     pub policy: Policy,
+    /// How good the revisions are, and of what kind; none in results of programs that did not
+    /// measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<Revisions>,
     /// Agreement of the two passes.
     pub agreement: Agreement,
     /// Where the time goes.
@@ -141,6 +145,7 @@ impl Analysis {
         Ok(Self {
             setting: record.setting,
             policy: Policy::of(record),
+            revisions: Some(Revisions::of(dataset, record)),
             agreement: agreement(model, dataset, record, progress)?,
             time: time(model, dataset, record.setting)?,
         })

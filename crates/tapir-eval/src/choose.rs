@@ -11,8 +11,8 @@ use crate::{Error, Evaluation, Result, Sweep};
 
 /// What a threshold must satisfy, written `within=0.5,revisions=0.1,overhead=0.05` (any of them).
 ///
-/// With `within`, the score is safe and the steadiest output wins: least edit overhead, then fewest
-/// revisions. Without it the limits are safe and the best score wins.
+/// With `within`, the score is safe and the cheapest threshold wins: fewest revisions, then least
+/// edit overhead. Without it the limits are safe and the best score wins.
 ///
 /// ```
 /// let constraint: tapir_eval::Constraint = "within=0.5".parse()?;
@@ -21,8 +21,8 @@ use crate::{Error, Evaluation, Result, Sweep};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
-    /// The score is at most so many points (of 100) below that of the reviser at every word (τ =
-    /// 0).
+    /// The score is at most so many points (of 100) below that of the better pass: the reviser at
+    /// every word (τ = 0) or the first pass alone (τ = 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
     /// At most this share of words triggers a revision: 0.1 is one in ten.
@@ -71,7 +71,8 @@ pub struct Choice {
     pub constraint: Constraint,
     /// Its score, in points of 100.
     pub score: f64,
-    /// How far that is below the reviser at every word.
+    /// How far that is below the better of the two passes alone, which may be either; negative if
+    /// they are better together.
     pub below: f64,
     /// Its mean edit overhead.
     pub edit_overhead: f64,
@@ -80,22 +81,25 @@ pub struct Choice {
 }
 
 impl Constraint {
-    /// Chooses among the thresholds of a sweep, which must include 0.
+    /// Chooses among the thresholds of a sweep, which must include 0 and 1: the score is measured
+    /// from the better of the two passes alone, since a reviser is not always that.
     pub fn choose(&self, sweep: &Sweep) -> Result<Choice> {
-        let reviser =
-            sweep.evaluations.iter().find(|evaluation| evaluation.setting.threshold <= 0.0);
-        let best = reviser
-            .ok_or_else(|| {
-                Error::Constraint("the sweep lacks threshold 0, the reviser's score".to_owned())
-            })?
-            .headline();
+        let alone = |is: fn(f32) -> bool, pass: &str| {
+            let found = sweep.evaluations.iter().find(|e| is(e.setting.threshold));
+            found.map(Evaluation::headline).ok_or_else(|| {
+                Error::Constraint(format!("the sweep lacks threshold {pass}, to compare with"))
+            })
+        };
+        let reviser = alone(|threshold| threshold <= 0.0, "0, the reviser at every word")?;
+        let first_pass = alone(|threshold| threshold >= 1.0, "1, the first pass alone")?;
+        let best = reviser.max(first_pass);
         let choices: Vec<Choice> = sweep.evaluations.iter().map(|e| self.weigh(e, best)).collect();
         let allowed = choices.iter().filter(|choice| self.allows(choice));
         // Of equals the higher threshold wins: it revises less on other data, too.
         let chosen = if self.within.is_some() {
             allowed.min_by(|a, b| {
-                (a.edit_overhead.total_cmp(&b.edit_overhead))
-                    .then(a.revisions.total_cmp(&b.revisions))
+                (a.revisions.total_cmp(&b.revisions))
+                    .then(a.edit_overhead.total_cmp(&b.edit_overhead))
                     .then(b.threshold.total_cmp(&a.threshold))
             })
         } else {
@@ -108,7 +112,7 @@ impl Constraint {
         chosen.cloned().ok_or_else(|| {
             let list = choices.iter().map(|choice| {
                 format!(
-                    "  {}: {:.2} below the reviser, {:.3} revisions, {:.3} edit overhead",
+                    "  {}: {:.2} below the better pass, {:.3} revisions, {:.3} edit overhead",
                     tau(choice.threshold),
                     choice.below,
                     choice.revisions,
@@ -149,11 +153,12 @@ impl std::fmt::Display for Choice {
         let side = if self.below < 0.0 { "above" } else { "below" };
         write!(
             f,
-            "threshold {:.2}: {:.2} points {side} the reviser at every word, edit overhead {:.3}, {:.3} of the words revised",
+            "threshold {:.2}: {:.2} points {side} the better of the two passes alone, {:.3} of the words revised, \
+             edit overhead {:.3}",
             self.threshold,
             self.below.abs(),
-            self.edit_overhead,
-            self.revisions
+            self.revisions,
+            self.edit_overhead
         )
     }
 }

@@ -5,8 +5,8 @@ use tapir::{Action, Model};
 
 use crate::f1::ratio;
 use crate::{
-    Dataset, Operations, Percentiles, Record, Scores, SentenceRun, Setting, Streaming, Summary,
-    correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
+    Dataset, Operations, Percentiles, Record, Revisions, Scores, SentenceRun, Setting, Streaming,
+    Summary, correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
     relative_correctness_ahead,
 };
 
@@ -115,6 +115,9 @@ pub struct Evaluation {
     pub streaming: Streaming,
     /// WRITE and REVISE.
     pub actions: Actions,
+    /// How good the revisions are; none in results of programs that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<Revisions>,
     /// Floating-point operations per sentence.
     pub operations: Summary,
     /// Microseconds per word with all cores busy; `tapir bench` measures one stream alone.
@@ -158,6 +161,7 @@ impl Evaluation {
             wrong: split(false),
             streaming: Streaming::of(dataset, record),
             actions: Actions::of(record.runs.iter().flat_map(|run| &run.actions)),
+            revisions: Some(Revisions::of(dataset, record)),
             operations: Summary::of(record.runs.iter().map(cost)),
             latency: (!nanos.is_empty()).then(|| Percentiles::of(nanos)),
         }

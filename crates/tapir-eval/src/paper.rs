@@ -1,9 +1,17 @@
-//! The figures of the paper's tables, to stand beside ours.
+//! Published figures, to stand beside ours: those of the paper's tables, and those that its authors
+//! later published about the revisions of the same models.
+
+use tapir::ReviserKind;
 
 /// EO, CT and RC; for delayed models EO and RC are those with the delay.
 pub type Triple = [f64; 3];
 
-/// What the paper reports for one task.
+/// Shares of steps that recomputed and of recomputations that were active; then R-pertinence,
+/// A-pertinence, R-appropriateness, A-appropriateness and R-effective-pertinence, all against the
+/// final output.
+pub type RevisionFigures = [f64; 7];
+
+/// What is published for one task.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
     /// The name of the task file.
@@ -31,6 +39,25 @@ pub struct Paper {
     pub policy: [f64; 5],
     /// EO, CT, RC and score of Trf for thresholds 0 to 1 in tenths.
     pub sweep: [[f64; 4]; 11],
+    /// Millions of parameters (table "number of parameters for each model"): reference, Trf, LT.
+    pub parameters: [f64; 3],
+    /// Revisions of the reference, Trf and LT, without delay.
+    ///
+    /// From Madureira, Kahardipraja and Schlangen, *The Road to Quality is Paved with Good
+    /// Revisions* (SIGDIAL 2023), which has three of the tasks. The digits are those of its
+    /// repository, `briemadu/inc-eval-revisions`, file `analysis-tapir.ipynb`.
+    pub revisions: Option<[RevisionFigures; 3]>,
+}
+
+impl Paper {
+    /// Trf's or LT's of figures that come as reference, Trf, LT.
+    pub(crate) fn of_kind<T: Copy>(figures: [T; 3], kind: Option<ReviserKind>) -> Option<T> {
+        let [_, transformer, linear] = figures;
+        kind.map(|kind| match kind {
+            ReviserKind::Transformer => transformer,
+            ReviserKind::LinearTransformer => linear,
+        })
+    }
 }
 
 /// The paper's figures for a task, by the name of its task file.
@@ -74,6 +101,12 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.028, 0.028, 0.934, 0.849],
             [0.0, 0.0, 1.0, 0.814],
         ],
+        parameters: [16.2, 38.7, 29.7],
+        revisions: Some([
+            [1.0, 0.212, 0.943, 0.93, 0.784, 0.984, 0.822],
+            [0.214, 0.337, 0.871, 0.92, 0.458, 0.989, 0.749],
+            [0.203, 0.394, 0.867, 0.911, 0.458, 0.987, 0.724],
+        ]),
     },
     Paper {
         task: "arw",
@@ -104,6 +137,8 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.019, 0.013, 0.962, 0.908],
             [0.0, 0.0, 1.0, 0.894],
         ],
+        parameters: [4.4, 13.6, 30.7],
+        revisions: None,
     },
     Paper {
         task: "movie",
@@ -134,6 +169,8 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.049, 0.034, 0.925, 0.804],
             [0.0, 0.0, 1.0, 0.768],
         ],
+        parameters: [7.2, 21.0, 25.7],
+        revisions: None,
     },
     Paper {
         task: "conll-ner",
@@ -164,6 +201,12 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.016, 0.012, 0.949, 0.739],
             [0.0, 0.0, 1.0, 0.7],
         ],
+        parameters: [16.7, 44.7, 43.7],
+        revisions: Some([
+            [1.0, 0.078, 0.847, 0.926, 0.491, 0.986, 0.767],
+            [0.104, 0.254, 0.899, 0.914, 0.221, 0.997, 0.821],
+            [0.138, 0.202, 0.87, 0.92, 0.238, 0.996, 0.788],
+        ]),
     },
     Paper {
         task: "conll-chunk",
@@ -194,6 +237,8 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.025, 0.012, 0.914, 0.866],
             [0.0, 0.0, 1.0, 0.833],
         ],
+        parameters: [16.7, 44.1, 45.2],
+        revisions: None,
     },
     Paper {
         task: "conll-pos",
@@ -224,6 +269,8 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.016, 0.015, 0.934, 0.909],
             [0.0, 0.0, 1.0, 0.904],
         ],
+        parameters: [16.7, 42.0, 33.8],
+        revisions: None,
     },
     Paper {
         task: "ewt",
@@ -254,6 +301,12 @@ pub(crate) const PAPER: [Paper; 7] = [
             [0.035, 0.025, 0.885, 0.904],
             [0.0, 0.0, 1.0, 0.88],
         ],
+        parameters: [12.5, 34.7, 38.9],
+        revisions: Some([
+            [1.0, 0.193, 0.916, 0.899, 0.684, 0.978, 0.813],
+            [0.202, 0.341, 0.938, 0.806, 0.264, 0.994, 0.873],
+            [0.245, 0.396, 0.908, 0.769, 0.297, 0.987, 0.802],
+        ]),
     },
 ];
 
@@ -271,6 +324,14 @@ mod tests {
             assert!((100.0 * first[3] - paper.reference).abs() < 0.06, "{}", paper.task);
             assert!((100.0 * half[3] - paper.transformer[0]).abs() < 0.06, "{}", paper.task);
             assert_eq!(paper.sweep[10][..3], [0.0, 0.0, 1.0]);
+            if let Some([reference, transformer, _]) = paper.revisions {
+                assert_eq!(
+                    (reference[0], transformer[0]),
+                    (1.0, paper.policy[0]),
+                    "{}",
+                    paper.task
+                );
+            }
         }
     }
 

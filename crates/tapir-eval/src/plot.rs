@@ -1,7 +1,8 @@
-//! The three plots of the report, as SVG that takes its colours from the page.
+//! The plots of the report, as SVG that takes its colours from the page.
 
 use std::fmt::Write;
 
+use crate::Percentiles;
 use crate::style::STYLE;
 use crate::table::escape;
 
@@ -27,6 +28,14 @@ pub(crate) struct Stack {
     pub(crate) name: String,
     /// Share of 1, colour, faint.
     pub(crate) parts: Vec<(f64, usize, bool)>,
+}
+
+/// The spread of a measure on one row.
+pub(crate) struct Range {
+    pub(crate) name: String,
+    pub(crate) colour: usize,
+    pub(crate) mean: f64,
+    pub(crate) percentiles: Percentiles,
 }
 
 /// A line of keys: colour, faint, what it stands for.
@@ -227,11 +236,13 @@ pub(crate) fn bars(title: &str, groups: &[Group]) -> String {
     svg + "</svg>\n"
 }
 
+/// Horizontal plots: room for names, and the length of a bar.
+const LEFT: f64 = 160.0;
+const LENGTH: f64 = 360.0;
+
 /// Horizontal bars, each cut into shares of 1 with their figures in them.
 pub(crate) fn stacks(title: &str, stacks: &[Stack]) -> String {
     const ROW: f64 = 24.0;
-    const LEFT: f64 = 128.0;
-    const LENGTH: f64 = 360.0;
     let height = 30.0 + ROW * stacks.len() as f64 + 4.0;
     let mut svg = open(LEFT + LENGTH + 8.0, height, title, false);
     for (row, stack) in stacks.iter().enumerate() {
@@ -247,6 +258,37 @@ pub(crate) fn stacks(title: &str, stacks: &[Stack]) -> String {
             }
             x += width;
         }
+    }
+    svg + "</svg>\n"
+}
+
+/// Rows on one scale from 0: a bar from the median to the 95th percentile, a line on to the largest
+/// value, and a mark at the mean, which is also given as a figure.
+pub(crate) fn ranges(title: &str, ranges: &[Range]) -> String {
+    const ROW: f64 = 16.0;
+    let (top, bottom) = (28.0, 28.0 + ROW * ranges.len() as f64);
+    let largest = ranges.iter().map(|range| range.percentiles.max).fold(0.01, f64::max);
+    let tick = step(largest);
+    let ticks = (largest / tick).ceil() as usize;
+    let x = |value: f64| LEFT + value / (ticks as f64 * tick) * LENGTH;
+    let mut svg = open(LEFT + LENGTH + 40.0, bottom + 22.0, title, false);
+    for value in (0..=ticks).map(|i| i as f64 * tick) {
+        rule(&mut svg, "grid", (x(value), top), (x(value), bottom));
+        let label = format!("{value:.*}", digits(tick));
+        text(&mut svg, x(value), bottom + 15.0, "dim small", "middle", &label);
+    }
+    for (row, Range { name, colour, mean, percentiles }) in ranges.iter().enumerate() {
+        let y = top + ROW * row as f64;
+        let middle = y + ROW / 2.0;
+        text(&mut svg, LEFT - 8.0, y + 12.0, "dim", "end", name);
+        let line = format!("line l{colour}");
+        rule(&mut svg, &line, (x(percentiles.median), middle), (x(percentiles.max), middle));
+        // A bar of no length is still seen.
+        let width = (x(percentiles.p95) - x(percentiles.median)).max(1.5);
+        bar(&mut svg, *colour, false, (x(percentiles.median), y + 3.0), (width, ROW - 6.0));
+        rule(&mut svg, "mean", (x(*mean), y + 1.0), (x(*mean), y + ROW - 1.0));
+        let label = format!("{mean:.3}");
+        text(&mut svg, x(percentiles.max) + 6.0, y + 12.0, "small", "start", &label);
     }
     svg + "</svg>\n"
 }

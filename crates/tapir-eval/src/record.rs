@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use tapir::batch::{self, Work};
 use tapir::{Action, Mode, Model, Session, SessionOptions, Vocabulary};
 
 use crate::{Dataset, Error, GoldSentence, Outputs, Result};
@@ -62,6 +63,10 @@ pub struct SentenceRun {
     pub actions: Vec<Action>,
     /// The policy value of each step; none where no policy was asked.
     pub policy: Vec<Option<f32>>,
+    /// What the first pass said of the newest word at each step that then revised; what became of
+    /// it is in the output. None at other steps, within the delay, and without a first pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provisional: Vec<Option<u16>>,
     /// How long each step took, in nanoseconds; empty where it was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nanos: Vec<u64>,
@@ -123,19 +128,29 @@ impl SentenceRun {
             outputs: Outputs::default(),
             actions: Vec::with_capacity(steps),
             policy: Vec::with_capacity(steps),
+            provisional: Vec::with_capacity(steps),
             nanos: Vec::with_capacity(steps),
         };
         for step in 0..steps {
             let start = Instant::now();
             // A delayed model is flushed by NULL tokens; `finish` would do so in one go, and hide
             // the steps between.
-            let update = match example.words.get(step) {
-                Some(word) => session.push(word)?,
-                None => session.push_id(Vocabulary::NULL)?,
-            };
+            match example.words.get(step) {
+                Some(word) => session.begin_push(word)?,
+                None => session.begin_push_id(Vocabulary::NULL)?,
+            }
+            batch::read(&mut [session])?;
+            let mut provisional = None;
+            if session.work() == Some(Work::Revision) {
+                // The two passes are run apart because a revision overwrites what the first wrote.
+                provisional = session.label_ids().get(run.outputs.len()).copied();
+                batch::revise(&mut [session])?;
+            }
+            let update = session.take_update()?;
             run.nanos.push(start.elapsed().as_nanos() as u64);
             run.actions.push(update.action.unwrap_or(Action::Write));
             run.policy.push(update.policy);
+            run.provisional.push(provisional);
             if step >= delay {
                 run.outputs.push(session.label_ids())?;
             }

@@ -11,7 +11,7 @@ pub(crate) const STYLE: &str = "
 --c0:#12436f;--c1:#c8641b;--c2:#6fa34a;--c3:#8a4fa0;--c4:#8a8a8a}}
 svg text{fill:var(--ink);font:12px system-ui,'DejaVu Sans',sans-serif}
 svg .dim{fill:var(--dim)} svg .grid{stroke:var(--rule);stroke-width:1} svg .paper{fill:var(--paper)}
-svg .axis{stroke:var(--dim);stroke-width:1} svg .title{font-weight:600;font-size:13px} svg .small{font-size:10.5px}
+svg .axis{stroke:var(--dim);stroke-width:1} svg .mean{stroke:var(--ink);stroke-width:2} svg .title{font-weight:600;font-size:13px} svg .small{font-size:10.5px}
 svg .mono,svg .wrong,svg .revise,svg .mark,svg.trace .dim{font:12px ui-monospace,'DejaVu Sans Mono',monospace}
 svg .word{font:600 12px ui-monospace,'DejaVu Sans Mono',monospace}
 svg .wrong,.wrong{fill:var(--bad);color:var(--bad);font-style:italic} svg .revise{font-weight:700;fill:var(--c1)}
@@ -33,7 +33,7 @@ h3{font-size:1rem;margin:1.4rem 0 .3rem} p{max-width:46rem;margin:.4rem 0 .8rem}
 th,td{padding:.28rem .7rem;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
 th{white-space:normal;vertical-align:bottom;color:var(--dim);font-weight:600;border-bottom-width:2px} th.t,td.t{text-align:left} th:first-child,td:first-child{padding-left:0}
 tbody tr:hover{background:var(--soft)} .figures{display:flex;flex-wrap:wrap;align-items:flex-start;gap:1.1rem 1.4rem;margin:.6rem 0 1rem}
-.pair{display:flex;flex-wrap:wrap;gap:.6rem}
+figure{margin:0;max-width:262px} figcaption{font-size:.85rem} .pair{display:flex;flex-wrap:wrap;gap:.6rem}
 .figures svg{max-width:100%;height:auto} details{margin:.1rem 0;font-size:.92rem} summary{cursor:pointer;color:var(--dim)}
 nav{line-height:1.9} .key{margin-right:1.1rem;white-space:nowrap} .key svg{vertical-align:-1px;margin-right:.35rem}
 nav a{color:var(--c0);margin-right:1rem;text-decoration:none;font-size:.92rem;white-space:nowrap} nav a:hover{text-decoration:underline}

@@ -17,10 +17,17 @@ pub fn thresholds() -> Vec<f32> {
     (0..=10u8).map(|tenth| f32::from(tenth) / 10.0).collect()
 }
 
-/// Those to choose among: twice as many, and some close to the ends.
+/// A finer list, to choose from: 0 to 1 in steps of 0.05, and 0.02.
+///
+/// ```
+/// let list = tapir_eval::fine_thresholds();
+/// assert_eq!(list[..4], [0.0, 0.02, 0.05, 0.1]);
+/// assert!(tapir_eval::thresholds().iter().all(|paper| list.contains(paper)));
+/// ```
 pub fn fine_thresholds() -> Vec<f32> {
-    let twentieths = (1..20u8).map(|i| f32::from(i) / 20.0);
-    [0.0, 0.02].into_iter().chain(twentieths).chain([0.98, 1.0]).collect()
+    let mut list: Vec<f32> = (0..=20u8).map(|twentieth| f32::from(twentieth) / 20.0).collect();
+    list.insert(1, 0.02);
+    list
 }
 
 /// Runs a model with each threshold; the records come in the order of the thresholds.

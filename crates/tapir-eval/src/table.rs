@@ -109,6 +109,11 @@ pub(crate) fn share(value: f64) -> String {
     format!("{value:.3}")
 }
 
+/// A share, or a dash where there is nothing to take a share of.
+pub(crate) fn maybe(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), share)
+}
+
 /// A threshold: tenths as the paper writes them, others in full.
 pub(crate) fn tau(threshold: f32) -> String {
     let tenths = threshold * 10.0;

@@ -1,7 +1,11 @@
-//! What the commands print: tables of an evaluation, a sweep, an analysis and a benchmark.
+//! What the commands print: tables of an evaluation, its revisions, a sweep, an analysis and a
+//! benchmark.
 
-use crate::table::{points, share, tau};
-use crate::{Analysis, Bench, Evaluation, Incremental, Summary, Sweep, Table};
+use crate::table::{maybe, points, share, tau};
+use crate::{
+    Analysis, Bench, Evaluation, Incremental, RevisionKinds, RevisionQuality, Revisions, Summary,
+    Sweep, Table,
+};
 
 /// A mean of nothing is not shown as nought.
 pub(crate) fn mean_and_std(summary: Summary) -> String {
@@ -89,6 +93,93 @@ impl Evaluation {
         }
         table
     }
+}
+
+/// The measures of a policy, as their authors name them.
+pub(crate) const QUALITIES: [&str; 5] = [
+    "R-pertinence",
+    "A-pertinence",
+    "R-appropriateness",
+    "A-appropriateness",
+    "R-effective-pertinence",
+];
+
+/// Their values against one target.
+pub(crate) fn qualities(quality: &RevisionQuality) -> [Option<f64>; 5] {
+    [
+        quality.revision_pertinence(),
+        quality.addition_pertinence(),
+        quality.revision_appropriateness(),
+        quality.addition_appropriateness(),
+        quality.effective_revision_pertinence(),
+    ]
+}
+
+impl Revisions {
+    /// How often it recomputed, what that changed, and whether it was right to; against the final
+    /// output and against gold.
+    pub fn quality_table(&self) -> Table {
+        let mut table = Table::new(["revisions", "final output", "gold"]);
+        for (name, value) in [
+            ("steps that recomputed", self.silver.recomputation_share()),
+            ("recomputations that changed an earlier label", self.silver.active_share()),
+            ("recomputations that changed any label", self.changing_share()),
+        ] {
+            table.row([name.to_owned(), maybe(value)]);
+        }
+        let both = qualities(&self.silver).into_iter().zip(qualities(&self.gold));
+        for (name, (silver, gold)) in QUALITIES.into_iter().zip(both) {
+            table.row([name.to_owned(), maybe(silver), maybe(gold)]);
+        }
+        table
+    }
+
+    /// The revisions by kind, as shares of all. Only effectiveness and convenience depend on what
+    /// they are measured against.
+    pub fn kind_table(&self) -> Table {
+        let mut table = Table::new(["property", "revisions", "final output", "gold"]);
+        let mut above = "";
+        for (silver, gold) in kinds(&self.silver.kinds).into_iter().zip(kinds(&self.gold.kinds)) {
+            let (property, kind, count) = silver;
+            let by_target = matches!(property, "effectiveness" | "convenience");
+            let gold = by_target.then(|| maybe(self.gold.kind_share(gold.2)));
+            table.row([
+                if property == above { "" } else { property }.to_owned(),
+                kind.to_owned(),
+                maybe(self.silver.kind_share(count)),
+                gold.unwrap_or_default(),
+            ]);
+            above = property;
+        }
+        table
+    }
+}
+
+/// Property, kind and count of revisions, in the order of [`RevisionKinds`].
+fn kinds(kinds: &RevisionKinds) -> [(&'static str, &'static str, usize); 21] {
+    [
+        ("effectiveness", "effective", kinds.effective),
+        ("effectiveness", "defective", kinds.defective),
+        ("effectiveness", "ineffective", kinds.ineffective),
+        ("convenience", "convenient", kinds.convenient),
+        ("convenience", "inconvenient", kinds.inconvenient),
+        ("recurrence", "recurrent", kinds.recurrent),
+        ("recurrence", "steady", kinds.steady),
+        ("oscillation", "oscillating", kinds.oscillating),
+        ("oscillation", "stable", kinds.stable),
+        ("company", "isolated", kinds.isolated),
+        ("company", "accompanied", kinds.accompanied),
+        ("connectedness", "connected", kinds.connected),
+        ("connectedness", "disconnected", kinds.disconnected),
+        ("connectedness", "both", kinds.connected_and_disconnected),
+        ("distance", "short range", kinds.short_range),
+        ("distance", "long range", kinds.long_range),
+        ("distance", "both", kinds.short_and_long_range),
+        ("definiteness", "definite", kinds.definite),
+        ("definiteness", "temporary", kinds.temporary),
+        ("time", "intermediate", kinds.intermediate),
+        ("time", "final", kinds.final_step),
+    ]
 }
 
 impl Sweep {

@@ -7,7 +7,7 @@ use tapir::Action;
 
 use crate::style::{STYLE, page};
 use crate::table::escape;
-use crate::{Dataset, Record, SentenceRun};
+use crate::{Dataset, Record};
 
 /// One sentence as a model read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,10 +81,13 @@ impl Trace {
                     1 => (run.outputs.at(0), &[][..]),
                     n => (run.outputs.at(n - 1), run.outputs.at(n - 2)),
                 };
+                let first_pass = run.provisional.get(step).copied().flatten();
                 let cells = now.iter().enumerate().map(|(word, &label)| Cell {
                     label: name(label),
                     old: before.get(word).filter(|old| **old != label).map(|old| name(*old)),
-                    first_pass: None,
+                    first_pass: first_pass
+                        .filter(|first| word + 1 == now.len() && *first != label)
+                        .map(name),
                     wrong: last[word] != label,
                 });
                 Step { action: *action, policy: *policy, cells: cells.collect() }
@@ -95,22 +98,6 @@ impl Trace {
             gold: with_gold.then(|| example.gold.iter().map(|label| name(*label)).collect()),
             steps: steps.collect(),
         })
-    }
-
-    /// Notes where a revision overruled the first pass on the newest word; `first_pass` is its run
-    /// on the same sentence.
-    #[must_use]
-    pub fn with_first_pass(mut self, dataset: &Dataset, first_pass: &SentenceRun) -> Self {
-        let labels = dataset.names(first_pass.outputs.last());
-        for step in self.steps.iter_mut().filter(|step| step.action == Action::Revise) {
-            // The first pass reads from left to right: its label of a word is the same at every
-            // step.
-            let first = step.cells.len().checked_sub(1).and_then(|newest| labels.get(newest));
-            if let (Some(cell), Some(first)) = (step.cells.last_mut(), first) {
-                cell.first_pass = (cell.label != **first).then(|| (*first).to_owned());
-            }
-        }
-        self
     }
 
     /// So many telling sentences: edited on the way, right in the end, short enough to read; the

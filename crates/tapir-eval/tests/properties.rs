@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use support::{cases, dataset, models, sentence};
 use tapir::Mode;
 use tapir_eval::{
-    Analysis, Evaluation, Outputs, Record, Setting, Summary, correction_time,
+    Analysis, Evaluation, Outputs, Record, Revisions, Setting, Summary, correction_time,
     correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
     relative_correctness_ahead, sweep, thresholds,
 };
@@ -79,6 +79,28 @@ proptest! {
     }
 
     #[test]
+    fn a_threshold_of_nought_revises_as_the_reviser_alone(
+        model in models(),
+        sentences in prop::collection::vec(sentence(), 1..6),
+    ) {
+        let dataset = dataset(&model, &sentences);
+        let setting = Setting::of(&model).threshold(0.0);
+        let revisions = |mode| {
+            let record = Record::make(&model, &dataset, setting.mode(mode), || ()).unwrap();
+            Revisions::of(&dataset, &record)
+        };
+        let (both, reference) = (revisions(Mode::TwoPass), revisions(Mode::Restart));
+        prop_assert_eq!(&both.silver, &reference.silver);
+        prop_assert_eq!(&both.gold, &reference.gold);
+        prop_assert_eq!(both.silver.recomputations, dataset.words());
+        // What the first pass wrote is known only where there is one; an earlier label that changed
+        // is a change in any case.
+        prop_assert_eq!(reference.changing, None);
+        let changing = both.changing.unwrap();
+        prop_assert!((both.silver.active_recomputations..=both.silver.steps).contains(&changing));
+    }
+
+    #[test]
     fn every_threshold_of_a_sweep_equals_a_run_of_its_own(
         model in models(),
         sentences in prop::collection::vec(sentence(), 1..4),
@@ -90,6 +112,7 @@ proptest! {
                 prop_assert_eq!(&shared.outputs, &alone.outputs);
                 prop_assert_eq!(&shared.actions, &alone.actions);
                 prop_assert_eq!(&shared.policy, &alone.policy);
+                prop_assert_eq!(&shared.provisional, &alone.provisional);
             }
         }
     }

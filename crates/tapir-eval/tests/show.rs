@@ -5,8 +5,9 @@
 use insta::assert_snapshot;
 use tapir::{Action, Mode, Scheme};
 use tapir_eval::{
-    Bench, Dataset, Evaluation, GoldSentence, ModelInfo, Outputs, Percentiles, Policy, Provenance,
-    Record, Report, Results, SentenceRun, Setting, Summary, Sweep, System, Trace,
+    Agreement, Analysis, Bench, Dataset, Evaluation, GoldSentence, ModelInfo, Outputs, Percentiles,
+    Policy, Provenance, Record, Report, Results, Revisions, SentenceRun, Setting, Summary, Sweep,
+    System, Time, Trace,
 };
 
 fn dataset() -> Dataset {
@@ -34,6 +35,8 @@ fn record() -> Record {
         policy: (0..rows.len())
             .map(|step| Some(if revised.contains(&step) { 0.75 } else { 0.125 }))
             .collect(),
+        // The first pass says O of every word.
+        provisional: (0..rows.len()).map(|step| revised.contains(&step).then_some(0)).collect(),
         nanos: (1..=rows.len() as u64).map(|step| 1000 * step).collect(),
     };
     let setting = Setting { mode: Mode::TwoPass, threshold: 0.5, delay: 0 };
@@ -52,6 +55,17 @@ fn the_tables_of_an_evaluation() {
         [evaluation.incremental_table(), evaluation.measure_table(), evaluation.score_table()];
     assert_snapshot!(tables.map(|table| table.to_text()).join("\n"));
     assert_snapshot!(evaluation.incremental_table().to_markdown());
+}
+
+#[test]
+fn the_tables_of_revisions() {
+    let mut dataset = dataset();
+    // Against gold the last revision makes its prefix worse.
+    dataset.examples[0].gold = vec![0, 3, 2, 0, 2];
+    let revisions = Revisions::of(&dataset, &record());
+    assert_snapshot!(
+        [revisions.quality_table(), revisions.kind_table()].map(|t| t.to_text()).join("\n")
+    );
 }
 
 #[test]
@@ -79,11 +93,7 @@ fn a_trace_as_text() {
 
 #[test]
 fn a_trace_shows_where_the_first_pass_was_overruled() {
-    let mut first_pass = record().runs[0].clone();
-    let rows: [&[u16]; 5] = [&[0], &[0, 0], &[0, 0, 3], &[0, 0, 3, 0], &[0, 0, 3, 0, 0]];
-    first_pass.outputs = Outputs::new(rows).unwrap();
-    let trace =
-        Trace::of(&dataset(), &record(), 0, true).unwrap().with_first_pass(&dataset(), &first_pass);
+    let trace = Trace::of(&dataset(), &record(), 0, true).unwrap();
     assert_eq!(trace.steps[4].cells[4].first_pass.as_deref(), Some("O"));
     assert_eq!(trace.edits(), 3, "a label that was never shown was not edited");
     assert!(trace.to_text(120, false).contains("◇I-title"));
@@ -122,8 +132,7 @@ fn the_telling_sentences_come_first() {
     assert_eq!(picked[0].sentence, 1);
 }
 
-#[test]
-fn the_table_of_a_benchmark() {
+fn bench() -> Bench {
     let system = |mode, precision: &str, rate: f64| System {
         mode,
         precision: precision.to_owned(),
@@ -132,14 +141,18 @@ fn the_table_of_a_benchmark() {
         speedup: Summary { mean: rate / 20.0, std: 0.04, count: 5 },
         latency: Percentiles { median: 100.0, p95: 900.0, p99: 1500.0, max: 2000.0 },
     };
-    let bench = Bench {
+    Bench {
         setting: record().setting,
         sentences: 200,
         words: 1800,
         repetitions: 5,
         systems: vec![system(Mode::Restart, "f32", 20.0), system(Mode::TwoPass, "f32", 90.0)],
-    };
-    assert_snapshot!(bench.table().to_text());
+    }
+}
+
+#[test]
+fn the_table_of_a_benchmark() {
+    assert_snapshot!(bench().table().to_text());
 }
 
 /// Results of a model of the paper's task SNIPS, with a few figures set by hand.
@@ -187,6 +200,75 @@ fn a_report_keeps_splits_and_models_apart_and_joins_parts() {
     assert!(markdown.contains("SNIPS (valid)"));
     let empty: [Results; 0] = [];
     assert!(Report::new(empty, "").unwrap_err().to_string().contains("empty"));
+}
+
+/// Runs of two tasks: one with a delay, one with the paper's actions.
+fn several_runs() -> [Results; 4] {
+    let run = |task: &str, name: &str, delay: usize, f1: f64, revise: usize| {
+        let mut run = results();
+        (run.task, run.model.name, run.model.delay) = (task.into(), name.into(), delay);
+        let evaluation = run.evaluation.as_mut().unwrap();
+        evaluation.scores.micro.f1 = f1;
+        run.reference = Some(evaluation.clone());
+        let sweep = run.sweep.as_mut().unwrap();
+        let thresholds = [(0.0, 100), (0.5, revise), (1.0, 0)];
+        sweep.evaluations = thresholds
+            .map(|(threshold, revise)| {
+                let mut evaluation = evaluation.clone();
+                evaluation.setting.threshold = threshold;
+                evaluation.scores.micro.f1 -= f64::from(threshold) / 100.0;
+                (evaluation.actions.revise, evaluation.actions.write) = (revise, 100 - revise);
+                evaluation
+            })
+            .to_vec();
+        run.analysis = Some(Analysis {
+            setting: record().setting,
+            policy: Policy::of(&record()),
+            revisions: None,
+            agreement: Agreement {
+                sentences: 0.75,
+                words: 0.9,
+                overhead_agree: Summary { mean: 0.01, std: 0.02, count: 3 },
+                agree_percentiles: Percentiles { median: 0.0, p95: 0.02, p99: 0.1, max: 0.1 },
+                ..Agreement::default()
+            },
+            time: Time { first_pass: 0.1, controller: 0.1, reviser: 0.8 },
+        });
+        run.bench = Some(bench());
+        run
+    };
+    [
+        run("snips", "snips-trf", 0, 0.92, 20),
+        run("snips", "snips-trf-generator", 0, 0.91, 40),
+        run("snips", "snips-trf-d1", 1, 0.93, 20),
+        run("ewt", "ewt-trf", 0, 0.94, 5),
+    ]
+}
+
+#[test]
+fn a_report_of_several_runs() {
+    let report = Report::new(several_runs(), "").unwrap();
+    assert_snapshot!(report.to_markdown());
+    let html = report.to_html();
+    for part in [
+        ">SNIPS, delay 1</text>",
+        "snips-trf-generator: the paper's actions</span>",
+        ">Edit overhead of the two-pass model in both cases</text>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains(">EWT, delay 1</text>"), "there is no such model");
+}
+
+#[test]
+fn results_without_what_older_programs_did_not_measure_are_read() {
+    let mut json = serde_json::to_value(results()).unwrap();
+    let evaluation = json["evaluation"].as_object_mut().unwrap();
+    assert!(evaluation.remove("revisions").is_some());
+    let results: Results = serde_json::from_value(json).unwrap();
+    assert_eq!(results.evaluation.as_ref().unwrap().revisions, None);
+    let markdown = Report::new([results], "").unwrap().to_markdown();
+    assert!(!markdown.contains("Revision quality"), "{markdown}");
 }
 
 #[test]

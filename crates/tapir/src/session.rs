@@ -138,12 +138,7 @@ impl Session {
     /// Reads one word by its row in the model's [`Vocabulary`]. A row without a text is a word of
     /// its own: no hypothesis shares it.
     pub fn push_id(&mut self, id: u32) -> Result<Update> {
-        let ids = self.model.vocabulary().ids();
-        if id as usize >= ids {
-            return Err(Error::UnknownId { id, ids });
-        }
-        self.begin()?;
-        self.unread.push_back(Word::from_row(id));
+        self.begin_push_id(id)?;
         Ok(self.run())
     }
 
@@ -152,6 +147,19 @@ impl Session {
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_push(&mut self, word: &str) -> Result<()> {
         self.begin_read([word])
+    }
+
+    /// Gives the session a word by its row, as [`push_id`](Self::push_id) does, without reading it.
+    ///
+    /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
+    pub fn begin_push_id(&mut self, id: u32) -> Result<()> {
+        let ids = self.model.vocabulary().ids();
+        if id as usize >= ids {
+            return Err(Error::UnknownId { id, ids });
+        }
+        self.begin()?;
+        self.unread.push_back(Word::from_row(id));
+        Ok(())
     }
 
     /// Gives the session words that follow those it has, none or many, without reading them. A word

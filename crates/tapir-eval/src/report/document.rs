@@ -69,15 +69,43 @@ impl Report {
         Ok(Self { entries, notes: notes.trim().to_owned() })
     }
 
-    /// Results with the title of their task.
+    /// Results with the name of their row: task and model.
     pub(super) fn named(&self) -> impl Iterator<Item = (String, &Results)> {
-        self.entries.iter().map(|entry| (task_title(entry), entry))
+        self.entries.iter().map(|entry| (self.row(entry), entry))
     }
 
-    /// The same, those of a task together.
+    /// Task and model; also the run, where a task has several models that are called the same.
+    pub(super) fn row(&self, entry: &Results) -> String {
+        let row = format!("{}, {}", task_title(entry), entry.model.title());
+        if self.alone(entry) { row } else { format!("{row} ({})", entry.model.name) }
+    }
+
+    /// The same in a word or two, for figures: `SNIPS`, `SNIPS LT D1`, or the run's name.
+    pub(super) fn short(&self, entry: &Results) -> String {
+        if !self.alone(entry) {
+            return entry.model.name.clone();
+        }
+        let linear = entry.model.reviser == Some(ReviserKind::LinearTransformer);
+        let delay = match entry.model.delay {
+            0 => String::new(),
+            delay => format!(" D{delay}"),
+        };
+        format!("{}{}{delay}", task_title(entry), if linear { " LT" } else { "" })
+    }
+
+    /// Is it the only model of its task that is called so?
+    fn alone(&self, entry: &Results) -> bool {
+        let same = |other: &&Results| {
+            task_title(other) == task_title(entry) && other.model.title() == entry.model.title()
+        };
+        self.entries.iter().filter(same).count() == 1
+    }
+
+    /// Results by the title of their task.
     pub(super) fn by_task(&self) -> Vec<(String, Vec<&Results>)> {
         let mut groups: Vec<(String, Vec<&Results>)> = Vec::new();
-        for (name, entry) in self.named() {
+        for entry in &self.entries {
+            let name = task_title(entry);
             match groups.last_mut().filter(|(last, _)| *last == name) {
                 Some((_, group)) => group.push(entry),
                 None => groups.push((name, vec![entry])),

@@ -1,5 +1,7 @@
 //! Edit overhead, correction time and relative correctness.
 
+use std::collections::BTreeSet;
+
 use tapir::ReviserKind;
 
 use super::super::Report;
@@ -7,7 +9,7 @@ use super::super::document::{Part, Section, theirs};
 use super::{beside, cell, means};
 use crate::paper::Paper;
 use crate::plot::{Group, bars, keys};
-use crate::{Evaluation, Table};
+use crate::{Evaluation, Results, Table};
 
 impl Report {
     /// Table and figure "incremental metrics".
@@ -16,16 +18,11 @@ impl Report {
         let mut figures = Vec::new();
         for (name, group) in self.by_task() {
             let paper = theirs(group[0]);
-            let mut bars_of = [Vec::new(), Vec::new(), Vec::new()];
-            if let Some(reference) =
-                group.iter().filter(|e| e.model.delay == 0).find_map(|e| e.reference.as_ref())
-            {
+            let reference =
+                group.iter().filter(|e| e.model.delay == 0).find_map(|e| e.reference.as_ref());
+            if let Some(reference) = reference {
                 let figures = paper.map(|p| (p.reference_incremental, p.reference));
                 push_incremental(&mut table, format!("{name}, reference"), reference, figures);
-                let ours = means(&reference.incremental);
-                for (bars, value) in bars_of.iter_mut().zip(ours) {
-                    bars.push((value, 4, false));
-                }
                 for (i, ahead) in reference.incremental.ahead.iter().enumerate() {
                     let figures = paper.map(|p| (p.reference_ahead[i], p.reference_ahead[2 + i]));
                     table.row([
@@ -40,29 +37,14 @@ impl Report {
             }
             for entry in &group {
                 let Some(evaluation) = &entry.evaluation else { continue };
-                let (kind, delay) = (entry.model.reviser, entry.model.delay);
-                let figures = paper.and_then(|p| incremental_of(p, kind, delay));
-                push_incremental(
-                    &mut table,
-                    format!("{name}, {}", entry.model.title()),
-                    evaluation,
-                    figures,
-                );
-                if delay == 0 {
-                    let colour = usize::from(kind == Some(ReviserKind::LinearTransformer));
-                    for (i, value) in means(&evaluation.incremental).into_iter().enumerate() {
-                        bars_of[i].push((value, colour, false));
-                        if let Some((figures, _)) = figures {
-                            bars_of[i].push((figures[i], colour, true));
-                        }
-                    }
-                }
+                let figures =
+                    paper.and_then(|p| incremental_of(p, entry.model.reviser, entry.model.delay));
+                push_incremental(&mut table, self.row(entry), evaluation, figures);
             }
-            let [eo, ct, rc] = bars_of;
-            if !eo.is_empty() {
-                let group = |name: &str, bars| Group { name: name.to_owned(), bars };
-                figures.push(bars(&name, &[group("EO", eo), group("CT", ct), group("RC", rc)]));
-            }
+            let delays: BTreeSet<usize> = group.iter().map(|entry| entry.model.delay).collect();
+            figures.extend(
+                delays.into_iter().filter_map(|delay| figure(&name, &group, reference, delay)),
+            );
         }
         let mut parts = Vec::new();
         if !table.is_empty() {
@@ -72,7 +54,7 @@ impl Report {
                 (0, true, "the paper's"),
                 (1, false, "TAPIR-LT"),
                 (1, true, "the paper's"),
-            ]) + "<br>Lower is better for EO and CT, higher for RC. Each measure has its own scale, from 0.";
+            ]) + "<br>Lower is better for EO and CT, higher for RC. Each measure has its own scale, from 0. With a delay, the reference's bars are Δ.";
             parts.push(Part::Figures(note, figures));
             parts.push(Part::Table(table));
         }
@@ -80,6 +62,51 @@ impl Report {
                     delayed model they are those of its shifted output; Δ is the reference's output held back.";
         Section { title: "Incremental behaviour", text: text.to_owned(), parts }
     }
+}
+
+/// The bars of a task's models with one delay, and of the reference held back by as much; none
+/// without such a model.
+fn figure(
+    name: &str,
+    group: &[&Results],
+    reference: Option<&Evaluation>,
+    delay: usize,
+) -> Option<String> {
+    let mut measures = [Vec::new(), Vec::new(), Vec::new()];
+    let mut push = |values: [Option<f64>; 3], colour: usize, faint: bool| {
+        for (bars, value) in measures.iter_mut().zip(values) {
+            bars.extend(value.map(|value| (value, colour, faint)));
+        }
+    };
+    if let Some(incremental) = reference.map(|reference| &reference.incremental) {
+        if delay == 0 {
+            push(means(incremental).map(Some), 4, false);
+        } else if let Some(ahead) = incremental.ahead.iter().find(|ahead| ahead.delay == delay) {
+            let [eo, rc] = [ahead.edit_overhead, ahead.relative_correctness].map(|s| s.mean);
+            push([Some(eo), None, Some(rc)], 4, false);
+        }
+    }
+    let mut models = 0;
+    for (colour, kind) in
+        [ReviserKind::Transformer, ReviserKind::LinearTransformer].into_iter().enumerate()
+    {
+        let alike = |e: &&&Results| e.model.reviser == Some(kind) && e.model.delay == delay;
+        let ours: Vec<_> =
+            group.iter().filter(alike).filter_map(|e| e.evaluation.as_ref()).collect();
+        for evaluation in &ours {
+            push(means(&evaluation.incremental).map(Some), colour, false);
+        }
+        // Once, however many of ours there are.
+        let paper = theirs(group[0]).filter(|_| !ours.is_empty());
+        if let Some((figures, _)) = paper.and_then(|p| incremental_of(p, Some(kind), delay)) {
+            push(figures.map(Some), colour, true);
+        }
+        models += ours.len();
+    }
+    let title = if delay == 0 { name.to_owned() } else { format!("{name}, delay {delay}") };
+    let group = |(name, bars): (&str, _)| Group { name: name.to_owned(), bars };
+    let groups = ["EO", "CT", "RC"].into_iter().zip(measures).map(group);
+    (models > 0).then(|| bars(&title, &groups.collect::<Vec<_>>()))
 }
 
 fn incremental_of(

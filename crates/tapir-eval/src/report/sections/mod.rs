@@ -3,17 +3,19 @@
 mod agreement;
 mod incremental;
 mod policy;
+mod revisions;
 mod runs;
 mod scores;
 mod speed;
 mod streaming;
 mod thresholds;
 mod traces;
+mod trade_off;
 
 use super::Report;
 use super::document::Section;
-use crate::Incremental;
-use crate::table::{points, share};
+use crate::table::{maybe, points};
+use crate::{Incremental, Summary};
 
 impl Report {
     pub(super) fn sections(&self) -> Vec<Section> {
@@ -24,7 +26,9 @@ impl Report {
             self.speed(),
             self.streaming(),
             self.policy(),
+            self.revisions(),
             self.thresholds(),
+            self.trade_off(),
             self.agreement(),
             self.traces(),
         ];
@@ -40,6 +44,11 @@ fn means(incremental: &Incremental) -> [f64; 3] {
     ]
 }
 
+/// The mean of values that are all there.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values.collect::<Option<Vec<f64>>>().map(|values| Summary::of(values).mean)
+}
+
 /// `ours (theirs)`, points of 100.
 fn beside(ours: Option<f64>, theirs: Option<f64>) -> String {
     match (ours, theirs) {
@@ -51,6 +60,7 @@ fn beside(ours: Option<f64>, theirs: Option<f64>) -> String {
 }
 
 /// `ours (theirs)`, shares of 1.
-fn cell(ours: f64, theirs: Option<f64>) -> String {
-    theirs.map_or(share(ours), |theirs| format!("{} ({theirs:.3})", share(ours)))
+fn cell(ours: impl Into<Option<f64>>, theirs: Option<f64>) -> String {
+    let ours = maybe(ours.into());
+    theirs.map_or(ours.clone(), |theirs| format!("{ours} ({theirs:.3})"))
 }

@@ -13,44 +13,36 @@ impl Report {
     pub(super) fn policy(&self) -> Section {
         let mut table = Table::new(POLICY);
         let (mut actions, mut prefixes) = (Vec::new(), Vec::new());
-        for (name, entry) in self.named() {
-            let Some(analysis) = &entry.analysis else { continue };
-            let row = format!("{name}, {}", entry.model.title());
-            let (revise, shares) = (analysis.policy.revise_share(), analysis.policy.shares());
-            table.row(policy_row(row.clone(), revise, shares));
-            let paper = theirs(entry).filter(|_| entry.model.delay == 0);
-            let paper = paper.filter(|_| entry.model.reviser == Some(ReviserKind::Transformer));
-            let mut stack = |name: String, revise: f64, s: [f64; 8], faint: bool| {
-                actions.push(Stack {
-                    name: name.clone(),
-                    parts: vec![
-                        ((1.0 - revise) * s[3], 0, faint),
-                        ((1.0 - revise) * s[2], 3, faint),
-                        (revise * s[1], 1, faint),
-                        (revise * s[0], 4, faint),
-                    ],
-                });
-                prefixes.push(Stack {
-                    name: format!("{name} C"),
-                    parts: vec![(s[5], 0, faint), (s[4], 4, faint)],
-                });
-                prefixes.push(Stack {
-                    name: format!("{name} I"),
-                    parts: vec![(s[6], 3, faint), (s[7], 1, faint)],
-                });
-            };
-            let delay = if entry.model.delay == 0 {
-                String::new()
-            } else {
-                format!(" D{}", entry.model.delay)
-            };
-            let kind = if entry.model.reviser == Some(ReviserKind::LinearTransformer) {
-                " LT"
-            } else {
-                ""
-            };
-            stack(format!("{name}{kind}{delay}"), revise, shares, false);
-            if let Some(p) = paper {
+        let mut stack = |name: String, revise: f64, s: [f64; 8], faint: bool| {
+            actions.push(Stack {
+                name: name.clone(),
+                parts: vec![
+                    ((1.0 - revise) * s[3], 0, faint),
+                    ((1.0 - revise) * s[2], 3, faint),
+                    (revise * s[1], 1, faint),
+                    (revise * s[0], 4, faint),
+                ],
+            });
+            prefixes.push(Stack {
+                name: format!("{name} C"),
+                parts: vec![(s[5], 0, faint), (s[4], 4, faint)],
+            });
+            prefixes.push(Stack {
+                name: format!("{name} I"),
+                parts: vec![(s[6], 3, faint), (s[7], 1, faint)],
+            });
+        };
+        for (name, group) in self.by_task() {
+            let mut comparable = false;
+            for entry in &group {
+                let Some(analysis) = &entry.analysis else { continue };
+                let (revise, shares) = (analysis.policy.revise_share(), analysis.policy.shares());
+                table.row(policy_row(self.row(entry), revise, shares));
+                stack(self.short(entry), revise, shares, false);
+                comparable |=
+                    entry.model.delay == 0 && entry.model.reviser == Some(ReviserKind::Transformer);
+            }
+            if let Some(p) = theirs(group[0]).filter(|_| comparable) {
                 let [revise, rc, wi, rc_c, wi_i] = p.policy;
                 let shares = [rc, 1.0 - rc, wi, 1.0 - wi, rc_c, 1.0 - rc_c, wi_i, 1.0 - wi_i];
                 table.row(policy_row(format!("{name}, the paper's"), revise, shares));

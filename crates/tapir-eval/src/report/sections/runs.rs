@@ -2,7 +2,8 @@
 
 use super::super::Report;
 use super::super::document::{Part, Section};
-use crate::Table;
+use crate::paper::{Paper, paper};
+use crate::{Results, Table};
 
 impl Report {
     pub(super) fn runs(&self) -> Section {
@@ -34,7 +35,7 @@ impl Report {
                         .as_ref()
                         .map_or(entry.model.threshold, |e| e.setting.threshold)
                 ),
-                format!("{:.2} M", entry.model.parameters as f64 / 1e6),
+                parameters(entry),
                 preset.and_then(sizes).unwrap_or_else(|| "–".to_owned()),
                 seed.map_or("–".to_owned(), ToString::to_string),
                 entry.provenance.to_string(),
@@ -44,6 +45,13 @@ impl Report {
         let text = "Every figure below comes from these models. Sizes are those of LSTM, controller and reviser (layers × self-attention / feed-forward); the time is that of measuring.".to_owned();
         Section { title: "What was run", text, parts: vec![Part::Table(table)] }
     }
+}
+
+/// Ours and those of the paper's model for the task, in millions.
+fn parameters(entry: &Results) -> String {
+    let ours = format!("{:.2} M", entry.model.parameters as f64 / 1e6);
+    let theirs = paper(&entry.task).and_then(|p| Paper::of_kind(p.parameters, entry.model.reviser));
+    theirs.map_or(ours.clone(), |theirs| format!("{ours} ({theirs:.1} M)"))
 }
 
 /// LSTM, controller and reviser (layers × hidden / feed-forward) of a preset.

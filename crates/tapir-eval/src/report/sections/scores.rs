@@ -4,7 +4,7 @@ use tapir::ReviserKind;
 
 use super::super::Report;
 use super::super::document::{Part, Section, theirs};
-use super::beside;
+use super::{beside, mean};
 use crate::{Evaluation, Table};
 
 impl Report {
@@ -21,34 +21,63 @@ impl Report {
             "LT D1",
             "LT D2",
         ]);
+        let columns: Vec<(ReviserKind, usize)> =
+            [ReviserKind::Transformer, ReviserKind::LinearTransformer]
+                .into_iter()
+                .flat_map(|kind| (0..3).map(move |delay| (kind, delay)))
+                .collect();
         let mut details = Vec::new();
+        let mut averaged = Vec::new();
         for (name, group) in self.by_task() {
-            let paper = theirs(group[0]);
-            let find = |kind: ReviserKind, delay: usize| {
-                let entry =
-                    group.iter().find(|e| e.model.reviser == Some(kind) && e.model.delay == delay);
-                entry.and_then(|entry| entry.evaluation.as_ref()).map(Evaluation::headline)
-            };
             let reference = group.iter().find_map(|entry| entry.reference.as_ref());
             let any = group.iter().find_map(|entry| entry.evaluation.as_ref()).or(reference);
             let Some(any) = any else { continue };
-            let mut row = vec![name.clone(), any.headline_name().to_owned()];
-            row.push(beside(reference.map(Evaluation::headline), paper.map(|p| p.reference)));
-            for (kind, figures) in [
-                (ReviserKind::Transformer, paper.map(|p| p.transformer)),
-                (ReviserKind::LinearTransformer, paper.map(|p| p.linear)),
-            ] {
-                for delay in 0..3 {
-                    row.push(beside(find(kind, delay), figures.map(|figures| figures[delay])));
+            // Ours and the paper's, reference first.
+            let mut cells: Vec<Cell> = vec![(None, None); 1 + columns.len()];
+            cells[0].0 = reference.map(Evaluation::headline);
+            if let Some(paper) = theirs(group[0]) {
+                let figures = [paper.reference].into_iter().chain(paper.transformer);
+                for (cell, figure) in cells.iter_mut().zip(figures.chain(paper.linear)) {
+                    cell.1 = Some(figure);
                 }
             }
-            table.row(row);
-            for entry in group {
-                if let Some(evaluation) = &entry.evaluation {
-                    let title = format!("{name}, {} by label", entry.model.title());
-                    details.push(Part::Details(title, evaluation.score_table()));
+            let mut others = Vec::new();
+            for entry in &group {
+                let Some(evaluation) = &entry.evaluation else { continue };
+                let title = format!("{} by label", self.row(entry));
+                details.push(Part::Details(title, evaluation.score_table()));
+                let place = (entry.model.reviser, entry.model.delay);
+                let column = columns.iter().position(|&(kind, delay)| place == (Some(kind), delay));
+                let Some(column) = column else { continue };
+                let cell = &mut cells[1 + column].0;
+                if cell.is_none() {
+                    *cell = Some(evaluation.headline());
+                } else {
+                    others.push((self.row(entry), column, *entry));
                 }
             }
+            let score = any.headline_name();
+            table.row(row(&name, score, &cells));
+            for (name, column, entry) in others {
+                let headline = |evaluation: &Option<Evaluation>| {
+                    evaluation.as_ref().map_or(String::new(), |e| beside(Some(e.headline()), None))
+                };
+                let mut row = vec![name, score.to_owned(), headline(&entry.reference)];
+                row.resize(3 + column, String::new());
+                row.push(headline(&entry.evaluation));
+                table.row(row);
+            }
+            if group[0].split == "test" {
+                averaged.push(cells);
+            }
+        }
+        if averaged.len() > 1 {
+            let column = |i: usize| {
+                let ours = mean(averaged.iter().map(|cells| cells[i].0));
+                (ours, mean(averaged.iter().map(|cells| cells[i].1)))
+            };
+            let cells: Vec<Cell> = (0..=columns.len()).map(column).collect();
+            table.row(row("average", "", &cells));
         }
         let mut parts = Vec::new();
         if !table.is_empty() {
@@ -57,7 +86,17 @@ impl Report {
         }
         let text = "Scores of the final output on full sentences, in points; as in the paper no revision is forced at the \
                     last word. The reference is the reviser run at every word, so that its final output is that of a \
-                    full-sentence model.";
+                    full-sentence model. The average is that of the test sets, where all have a score. Where a task \
+                    has several models alike, those after the first have rows of their own.";
         Section { title: "Full sentences", text: text.to_owned(), parts }
     }
+}
+
+/// A score of ours, as a share, and the paper's, in points.
+type Cell = (Option<f64>, Option<f64>);
+
+fn row(name: &str, score: &str, cells: &[Cell]) -> Vec<String> {
+    let mut row = vec![name.to_owned(), score.to_owned()];
+    row.extend(cells.iter().map(|(ours, theirs)| beside(*ours, *theirs)));
+    row
 }

@@ -23,7 +23,7 @@ impl Report {
             let of_reference =
                 entry.reference.as_ref().map(|r| evaluation.operations.mean / r.operations.mean);
             table.row([
-                format!("{name}, {}", entry.model.title()),
+                name,
                 share(streaming.exact_match.mean),
                 format!("{:.2}", streaming.time_to_final.mean),
                 format!("{:.0}", streaming.time_to_final_percentiles.p95),

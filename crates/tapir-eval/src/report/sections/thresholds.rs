@@ -16,9 +16,8 @@ impl Report {
         let mut parts = Vec::new();
         let mut figures = Vec::new();
         let mut tables = Vec::new();
-        for (name, entry) in self.named() {
+        for (title, entry) in self.named() {
             let Some(sweep) = &entry.sweep else { continue };
-            let title = format!("{name}, {}", entry.model.title());
             let same =
                 entry.model.delay == 0 && entry.model.reviser == Some(ReviserKind::Transformer);
             let paper = theirs(entry).filter(|_| same);

@@ -14,8 +14,7 @@ impl Report {
                 } else {
                     String::new()
                 };
-                let title = format!("{name}{which}, {}", entry.model.title());
-                parts.push(Part::Heading(title));
+                parts.push(Part::Heading(format!("{name}{which}")));
                 let figure = format!("<div class=\"scroll\">{}</div>", trace.to_svg(false));
                 parts.push(Part::Figures(String::new(), vec![figure]));
             }
