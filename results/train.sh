@@ -9,24 +9,27 @@ runs=$1 data=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 tapir=${TAPIR:-tapir}
-[ $# -gt 0 ] || set -- snips-trf movie-trf ewt-trf snips-lt movie-lt ewt-lt snips-trf-d1 snips-trf-d2 arw-trf arw-lt
+[ $# -gt 0 ] || set -- snips-trf movie-trf ewt-trf arw-trf snips-trf-generator snips-lt movie-lt ewt-lt \
+  snips-trf-d1 snips-trf-d2 arw-lt
 
 for name in "$@"; do
   task=${name%%-*}
   flags=()
-  # As the paper's: Movie and ARW on training and validation split together.
+  # As the paper's: Movie and ARW on training and validation split together. Nothing is left to
+  # choose a threshold by, so that it is the one that was chosen without the validation split.
   case $task in
     movie) flags+=(--set with_valid=true) ;;
     arw) flags+=(--set with_valid=true --set training.reviser.epochs=28 --set training.reviser.schedule.decay=26) ;;
   esac
+  case $name in *-lt*) flags+=(--set reviser.kind=linear-transformer) ;; esac
   case $name in *-d[12]) flags+=(--set "delay=${name##*-d}") ;; esac
+  # The same reviser with the paper's policy.
   case $name in
-    *-lt)
-      flags+=(--set reviser.kind=linear-transformer)
-      # Also as the paper's: actions and first pass are those of the run with a Transformer.
+    *-generator)
+      flags+=(--set actions=generator --set controller.inputs=[] --set teaching.distillation=0 --set choose=)
       mkdir -p "$runs/$name"
-      for file in generator.safetensors generator.json actions.tsv first-pass.safetensors first-pass.json; do
-        [ ! -e "$runs/${name%-lt}-trf/$file" ] || cp -n "$runs/${name%-lt}-trf/$file" "$runs/$name/"
+      for file in reviser.safetensors reviser.json; do
+        [ ! -e "$runs/${name%-generator}/$file" ] || cp -n "$runs/${name%-generator}/$file" "$runs/$name/"
       done
       ;;
   esac

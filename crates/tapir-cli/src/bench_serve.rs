@@ -7,7 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tapir_eval::{Provenance, write_atomically};
+use tapir_data::write_atomically;
+use tapir_eval::Provenance;
 use tapir_load::{BenchReport, LoadBench, Measured, Minute, Percentiles, Soak, SoakReport};
 
 use crate::measure::provenance;

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use tapir_eval::{Behaviour, write_atomically};
+use tapir_data::write_atomically;
+use tapir_eval::Behaviour;
 
 use crate::measure::provenance;
 use crate::terminal::print;

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use tapir::Mode;
-use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting, write_atomically};
+use tapir_data::write_atomically;
+use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting};
 
 use crate::measure::{Output, Subject, heading, progress, results};
 

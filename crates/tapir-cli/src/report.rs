@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::terminal::print;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tapir_eval::{Report as Page, Results, write_atomically};
+use tapir_data::write_atomically;
+use tapir_eval::{Report as Page, Results};
 
 /// Make one self-contained HTML page and Markdown tables from results, the paper's figures beside
 /// them

@@ -5,10 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tapir_data::Split;
-use tapir_eval::{
-    Constraint, Sweep as Table, fine_thresholds, sweep, thresholds, write_atomically,
-};
+use tapir_data::{Split, write_atomically};
+use tapir_eval::{Constraint, Sweep as Table, fine_thresholds, sweep, thresholds};
 
 use crate::measure::{Output, Subject, heading, progress, results};
 use crate::model::threshold;

@@ -6,8 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tapir::Model;
-use tapir_data::Sentence;
-use tapir_eval::{Dataset, Record, Setting, Trace as Figure, write_atomically};
+use tapir_data::{Sentence, write_atomically};
+use tapir_eval::{Dataset, Record, Setting, Trace as Figure};
 
 use crate::measure::{Output, Part, model_and, results};
 use crate::model::threshold;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use tapir_eval::{Provenance, write_atomically};
+use tapir_data::write_atomically;
+use tapir_eval::Provenance;
 use tapir_train::{
     Compute, Event, Preset, Progress, RunOptions, StageName, StageReport, TrainedRun, train,
 };
@@ -212,11 +213,7 @@ impl Screen {
         );
         eprintln!(
             "{}: epoch {} of {} is kept, {valid}, {:.0} s, {} parameters",
-            report.stage.name(),
-            report.kept_epoch,
-            report.epochs,
-            report.seconds,
-            report.parameters
+            report.part, report.kept_epoch, report.epochs, report.seconds, report.parameters
         );
     }
 }
@@ -230,7 +227,7 @@ fn lines(progress: &Progress, two: bool) -> String {
     let best = progress.best.map_or(String::new(), |best| format!("  best {best:.2}"));
     format!(
         "{}  epoch {}/{}  batch {}/{}{}loss {:.4}{score}{revised}{best}  {:.0} words/s  {:.0} s, at most {:.0} s left",
-        progress.stage.name(),
+        progress.part,
         progress.epoch,
         progress.epochs,
         progress.batch,

@@ -63,6 +63,24 @@ impl AtomicFile {
     }
 }
 
+/// Writes a file, whole or not at all, over an existing one; missing folders are made.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("new/note.txt");
+/// tapir_data::write_atomically(&path, b"whole")?;
+/// assert_eq!(std::fs::read(&path)?, b"whole");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    }
+    let mut file = AtomicFile::create(path, true)?;
+    file.write_all(bytes).map_err(|error| Error::io(path, error))?;
+    file.commit()
+}
+
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.file.write(bytes)

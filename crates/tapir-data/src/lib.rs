@@ -19,7 +19,7 @@ mod tokenization;
 mod vectors;
 mod vocabulary;
 
-pub use atomic_file::AtomicFile;
+pub use atomic_file::{AtomicFile, write_atomically};
 pub use batches::{Batch, Batches, Example, Order, Prefix, Revision, examples};
 pub use corpus::{Corpus, Sentence, Split, Text};
 pub use error::{Error, Result};

@@ -62,7 +62,7 @@ pub use provenance::Provenance;
 pub use record::{Record, SentenceRun, Setting};
 pub use relative_correctness::{relative_correctness, relative_correctness_ahead};
 pub use report::Report;
-pub use results::{ModelInfo, RESULTS_VERSION, Results, write_atomically};
+pub use results::{ModelInfo, RESULTS_VERSION, Results};
 pub use revision_quality::{RevisionKinds, RevisionQuality};
 pub use revisions::Revisions;
 pub use streaming::Streaming;

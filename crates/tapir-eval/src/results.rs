@@ -1,12 +1,11 @@
 //! `results/*.json`: what the commands measured, and what the report is made from.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tapir::{Model, ReviserKind};
-use tapir_data::AtomicFile;
+use tapir_data::write_atomically;
 
 use crate::{
     Against, Analysis, Bench, Choice, Dataset, Error, Evaluation, Provenance, Result, Sweep, Trace,
@@ -201,7 +200,7 @@ impl Results {
         let mut json =
             serde_json::to_vec_pretty(self).map_err(|error| Error::results(path, error))?;
         json.push(b'\n');
-        write_atomically(path, &json)
+        Ok(write_atomically(path, &json)?)
     }
 
     /// Takes the parts of another file about the same model and split; of a part in both, the
@@ -221,14 +220,4 @@ impl Results {
         self.bench = other.bench.or(self.bench.take());
         self.traces.extend(other.traces);
     }
-}
-
-/// Writes a file, whole or not at all; missing folders are made.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(|error| Error::results(folder, error))?;
-    }
-    let mut file = AtomicFile::create(path, true)?;
-    file.write_all(bytes).map_err(|error| Error::results(path, error))?;
-    Ok(file.commit()?)
 }

@@ -5,14 +5,13 @@
 //! position is the whole random state.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::path::Path;
 
 use burn::tensor::Device;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
-use tapir_data::AtomicFile;
+use tapir_data::write_atomically;
 
 use crate::weights::{tensor, values};
 use crate::{AdamW, Error, Result, StageName, StageReport, Validation, Weights};
@@ -77,7 +76,7 @@ pub(crate) fn save(
         .map_err(|error| invalid(error.to_string()))?;
     let bytes =
         safetensors::serialize(views, Some(about)).map_err(|error| invalid(error.to_string()))?;
-    write(path, &bytes)
+    Ok(write_atomically(path, &bytes)?)
 }
 
 /// How a finished stage ended.
@@ -85,13 +84,6 @@ pub(crate) fn read_report(folder: &Path, stage: StageName) -> Result<StageReport
     let path = folder.join(format!("{}.json", stage.name()));
     let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
     serde_json::from_slice(&bytes).map_err(|error| Error::invalid(path.display(), error))
-}
-
-/// A file that appears whole or not at all.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = AtomicFile::create(path, true)?;
-    file.write_all(bytes).map_err(|error| Error::io(path, error))?;
-    Ok(file.commit()?)
 }
 
 /// Reads a checkpoint into `weights` and `adamw`; one of another preset or corpus is an error.

@@ -79,7 +79,7 @@ impl Controller {
             let keys = [layer.key.forward(phi.clone()), phi.clone()];
             let (summary, score) = (layer.summary.clone(), layer.score.clone());
             let index = entries.index.clone();
-            let out = ops::summaries([query, summary], keys, score, index, steps, self.memory);
+            let out = ops::summaries([query, summary], keys, score, index, steps);
             let c = layer.summary.dims()[0];
             let k_summary = out.clone().narrow(1, 0, c);
             let attention = out.narrow(1, c, self.memory);

@@ -62,9 +62,9 @@ impl Entries {
                 slots.iter_mut().zip(now).for_each(|(slot, entry)| *slot = *entry as f32);
                 // A revision at t is seen from the next step on.
                 if let Some(revision) = revisions.next_if(|revision| revision.step == t) {
-                    let count = revision.logits.len() / labels;
-                    for step in t + 1 - count..=t {
-                        entries[step] = rows + steps.len();
+                    let first = t + 1 - revision.logits.len() / labels;
+                    for (step, entry) in entries[..=t].iter_mut().enumerate().skip(first) {
+                        *entry = rows + steps.len();
                         steps.push((step * sentences + b) as i64);
                     }
                     logits.extend_from_slice(&revision.logits);

@@ -3,7 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::{Error, Progress, Result, checkpoint};
+use tapir_data::write_atomically;
+
+use crate::{Error, Progress, Result};
 
 /// Appends the end of an epoch. An epoch that is run again, because its checkpoint was not written,
 /// keeps one row.
@@ -14,8 +16,9 @@ pub(crate) fn append(path: &Path, progress: &Progress) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         other => other.map_err(|error| Error::io(path, error))?,
     };
-    let again = format!(r#"{{"stage":"{}","epoch":{},"#, progress.stage.name(), progress.epoch);
+    let Progress { stage, part, epoch, .. } = progress;
+    let again = format!(r#"{{"stage":"{}","part":"{part}","epoch":{epoch},"#, stage.name());
     let kept = old.lines().filter(|line| !line.starts_with(&again));
     let text: String = kept.chain([row.as_str()]).flat_map(|line| [line, "\n"]).collect();
-    checkpoint::write(path, text.as_bytes())
+    Ok(write_atomically(path, text.as_bytes())?)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tapir::{Bytes, Config, Labels, Parts, TensorWriter, Vocabulary, WordVectors};
-use tapir_data::{Batches, Example, Prefix};
+use tapir_data::{Batches, Example, Prefix, write_atomically};
 
 use crate::checkpoint::{self, Position};
 use crate::shard::Noise;
@@ -55,6 +55,8 @@ impl StageName {
 pub struct Progress {
     /// The stage.
     pub stage: StageName,
+    /// The part of it, as its files are called: `policy-1`, `reviser-fold-2`, or the stage alone.
+    pub part: String,
     /// The epoch, from 1.
     pub epoch: usize,
     /// At most so many epochs.
@@ -87,6 +89,9 @@ pub struct Progress {
 pub struct StageReport {
     /// The stage.
     pub stage: StageName,
+    /// The part of it, as its files are called; empty in reports that are older.
+    #[serde(default)]
+    pub part: String,
     /// Epochs that were run.
     pub epochs: usize,
     /// The epoch that was kept, from 1: the best by validation, or the last.
@@ -211,6 +216,7 @@ impl Stage<'_> {
             let learning_rate = self.training.learning_rate * self.training.schedule.factor(epoch);
             let mut progress = Progress {
                 stage: self.name,
+                part: self.file.clone(),
                 epoch: epoch + 1,
                 epochs: self.training.epochs,
                 batch: position.batch,
@@ -280,7 +286,7 @@ impl Stage<'_> {
             let score = validation.map(|validation| validation.score);
             if self.keep_last || position.best_score.is_none_or(|best| score > Some(best)) {
                 position.kept = Some((epoch, validation));
-                checkpoint::write(&kept_file, &Self::export(&kept)?)?;
+                write_atomically(&kept_file, &Self::export(&kept)?)?;
             }
             position.best_score = position.best_score.into_iter().chain(score).reduce(f64::max);
             position.seconds = clock.seconds();
@@ -303,6 +309,7 @@ impl Stage<'_> {
         std::fs::rename(&kept_file, self.result()).map_err(|error| Error::io(&kept_file, error))?;
         let report = StageReport {
             stage: self.name,
+            part: self.file.clone(),
             epochs: position.epoch,
             kept_epoch: kept_epoch + 1,
             valid,
@@ -311,7 +318,7 @@ impl Stage<'_> {
         };
         let json =
             serde_json::to_vec_pretty(&report).map_err(|error| Error::invalid("report", error))?;
-        checkpoint::write(&self.file("json"), &json)?;
+        write_atomically(&self.file("json"), &json)?;
         std::fs::remove_file(&saved).map_err(|error| Error::io(&saved, error))?;
         Ok(report)
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary, WordVectors};
 use tapir_data::{
     Corpus, Example, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
-    label_set, vocabulary,
+    label_set, vocabulary, write_atomically,
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
@@ -20,8 +20,7 @@ use crate::lessons::{Lesson, lessons};
 use crate::roll_in::{Guide, roll_in};
 use crate::{
     ActionSource, ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result,
-    Stage, StageName, StageReport, Validation, Weights, actions, checkpoint, derive_actions,
-    evaluate,
+    Stage, StageName, StageReport, Validation, Weights, actions, derive_actions, evaluate,
 };
 
 /// Where things are, and what to do of it.
@@ -266,7 +265,7 @@ impl<'a> TrainingRun<'a> {
                 return Err(Error::invalid(path.display(), reason));
             }
         }
-        checkpoint::write(&path, text.as_bytes())
+        Ok(write_atomically(&path, text.as_bytes())?)
     }
 
     fn result(&self, name: StageName) -> PathBuf {
@@ -418,7 +417,7 @@ impl<'a> TrainingRun<'a> {
         let actions = match self.preset.actions {
             ActionSource::Generator => {
                 let actions = self.result(StageName::Actions);
-                self.expect(&actions, "generator and actions")?;
+                expect(&actions, "generator and actions")?;
                 actions::read(&actions, &sentences)?
             }
             ActionSource::Reviser => Vec::new(),
@@ -458,7 +457,7 @@ impl<'a> TrainingRun<'a> {
         };
         let (name, objective) = (StageName::Policy, Objective::Policy);
         let config = self.controlled_config();
-        self.expect(&self.result(StageName::FirstPass), "first-pass")?;
+        expect(&self.result(StageName::FirstPass), "first-pass")?;
         let first_pass = self.read_weights(StageName::FirstPass, &self.first_pass_config())?;
         let mut weights =
             self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
@@ -524,7 +523,7 @@ impl<'a> TrainingRun<'a> {
         if let Some(lessons) = known.get() {
             return Ok(lessons);
         }
-        self.expect(&self.result(StageName::Reviser), "reviser")?;
+        expect(&self.result(StageName::Reviser), "reviser")?;
         let sentences = self.train_sentences();
         let examples = self.examples(&sentences, &[])?;
         let taught = by_fold(folds, examples.len(), |teacher, fold| {
@@ -533,7 +532,7 @@ impl<'a> TrainingRun<'a> {
                 let mut place = 0..;
                 rest.retain(|_| place.next().is_some_and(|i| fold.binary_search(&i).is_err()));
                 let mut stage = self.reviser_stage(&rest)?;
-                stage.file = teacher.to_owned();
+                teacher.clone_into(&mut stage.file);
                 let validate =
                     |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
                 Self::run(&stage, &validate, on_event)?;
@@ -551,15 +550,6 @@ impl<'a> TrainingRun<'a> {
         let dataset = Dataset::new(model, &self.task, &self.corpus, Split::Valid)?;
         let records = sweep(model, &dataset, &tapir_eval::fine_thresholds(), || ())?;
         Ok(constraint.choose(&Sweep::of(model, &dataset, &records))?)
-    }
-
-    /// An error where what another stage makes is missing.
-    fn expect(&self, file: &Path, stages: &str) -> Result<()> {
-        if file.exists() {
-            return Ok(());
-        }
-        let reason = format!("missing; run the stage {stages} first");
-        Err(Error::invalid(file.display(), reason))
     }
 
     /// The validation score of a model.
@@ -596,6 +586,14 @@ impl<'a> TrainingRun<'a> {
             weights: Bytes::from(writer.to_bytes()?),
         })
     }
+}
+
+/// An error where what another stage makes is missing.
+fn expect(file: &Path, stages: &str) -> Result<()> {
+    if file.exists() {
+        return Ok(());
+    }
+    Err(Error::invalid(file.display(), format!("missing; run the stage {stages} first")))
 }
 
 /// Does something with each fold, given the name of its teacher's weights and the places of its

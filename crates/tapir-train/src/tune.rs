@@ -15,6 +15,7 @@ use optimizer::prelude::{
     Parameter, Study, TpeSampler,
 };
 use serde::Serialize;
+use tapir_data::write_atomically;
 
 use crate::{ActionSource, Error, Event, Preset, Result, RunOptions, StageName, checkpoint, train};
 
@@ -139,7 +140,7 @@ pub fn tune(
     let path = options.run.out.join("best.toml");
     let text = toml::to_string(&open(&settings)?)
         .map_err(|error| Error::invalid(path.display(), error))?;
-    checkpoint::write(&path, text.as_bytes())?;
+    write_atomically(&path, text.as_bytes())?;
     Ok(trials)
 }
 

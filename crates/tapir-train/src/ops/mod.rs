@@ -102,7 +102,6 @@ trait Fusions: Backend {
         score: FloatTensor<Self>,
         index: FloatTensor<Self>,
         steps: usize,
-        memory: usize,
     ) -> FloatTensor<Self>;
     fn cells(
         gates: FloatTensor<Self>,
@@ -152,10 +151,9 @@ macro_rules! fusions {
             score: FloatTensor<Self>,
             index: FloatTensor<Self>,
             steps: usize,
-            memory: usize,
         ) -> FloatTensor<Self> {
             let inputs = [query, state, keys, phi, score, index];
-            $run(summaries::Summaries { steps, memory }, inputs)
+            $run(summaries::Summaries { steps }, inputs)
         }
 
         fn cells(
@@ -267,7 +265,6 @@ pub(crate) fn summaries(
     score: Tensor<2>,
     index: Tensor<2>,
     steps: usize,
-    memory: usize,
 ) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as Fusions>::summaries(
         query.into_dispatch(),
@@ -277,7 +274,6 @@ pub(crate) fn summaries(
         score.into_dispatch(),
         index.into_dispatch(),
         steps,
-        memory,
     ))
 }
 

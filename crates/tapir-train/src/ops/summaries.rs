@@ -9,7 +9,6 @@ use super::{Array, Function};
 #[derive(Clone, Debug)]
 pub(super) struct Summaries {
     pub(super) steps: usize,
-    pub(super) memory: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -24,18 +23,11 @@ pub(super) struct Saved {
     output: Array,
 }
 
-impl Summaries {
-    /// The rows of φ that a row attends to, oldest first: at step t the entries of the last steps,
-    /// at most N.
-    fn entries<'a>(
-        &self,
-        index: &'a Array,
-        row: usize,
-        t: usize,
-    ) -> impl Iterator<Item = usize> + Clone + 'a {
-        let slots = self.memory;
-        index.data()[row * slots..][..t.min(slots)].iter().map(|entry| *entry as usize)
-    }
+/// The rows of φ that a row attends to, oldest first: at step t the entries of the last steps, at
+/// most N.
+fn entries(index: &Array, row: usize, t: usize) -> impl Iterator<Item = usize> + Clone + '_ {
+    let slots = index.cols();
+    index.data()[row * slots..][..t.min(slots)].iter().map(|entry| *entry as usize)
 }
 
 impl Function<6> for Summaries {
@@ -43,7 +35,7 @@ impl Function<6> for Summaries {
 
     /// `keys` and `phi` are [entries, C], `index` is [rows, memory]: the entries of each row.
     fn forward(&self, [query, state, keys, phi, score, index]: [Array; 6]) -> (Array, Saved) {
-        let (n, slots) = (state.rows(), self.memory);
+        let (n, slots) = (state.rows(), index.cols());
         let batch = query.rows() / self.steps;
         let width = n + slots;
         let mut output = vec![0.0; self.steps * batch * width];
@@ -58,7 +50,7 @@ impl Function<6> for Summaries {
             for b in 0..batch {
                 let row = t * batch + b;
                 let (k, s) = output[row * width..(row + 1) * width].split_at_mut(n);
-                let entries = self.entries(&index, row, t);
+                let entries = entries(&index, row, t);
                 for (slot, i) in entries.clone().enumerate() {
                     let u = &mut u[(row * slots + slot) * n..(row * slots + slot + 1) * n];
                     let key = &keys.data()[i * n..(i + 1) * n];
@@ -82,7 +74,7 @@ impl Function<6> for Summaries {
 
     fn backward(&self, saved: Saved, grad: Array) -> [Array; 6] {
         let Saved { state, phi, score, index, u, output } = saved;
-        let (n, slots) = (state.rows(), self.memory);
+        let (n, slots) = (state.rows(), index.cols());
         let batch = grad.rows() / self.steps;
         let width = n + slots;
         let state = state.transpose();
@@ -101,7 +93,7 @@ impl Function<6> for Summaries {
                 let (d_k, d_out) = grad.data()[row * width..(row + 1) * width].split_at(n);
                 let d_k: Vec<f32> =
                     d_k.iter().zip(&carried[b * n..(b + 1) * n]).map(|(a, c)| a + c).collect();
-                let entries = self.entries(&index, row, t);
+                let entries = entries(&index, row, t);
                 for (slot, i) in entries.clone().enumerate() {
                     let at = i * n..(i + 1) * n;
                     d_s[slot] = d_out[slot] + kernels::dot(&d_k, &phi.data()[at.clone()]);
