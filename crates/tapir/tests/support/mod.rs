@@ -54,8 +54,8 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                 let kind =
                     if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
                 let (state, output) = (ControllerInput::State, ControllerInput::Output);
-                let inputs: &[_] =
-                    [&[], &[state], &[output], &[output, state]][seed as usize / 2 % 4];
+                let inputs: [&[_]; 4] = [&[], &[state], &[output], &[output, state]];
+                let inputs = inputs[seed as usize / 2 % 4];
                 let config = Config {
                     task: "random".into(),
                     delay,
