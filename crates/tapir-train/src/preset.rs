@@ -125,11 +125,13 @@ pub struct Teaching {
     /// Cross-fitting: the training sentences are divided into so many folds, and each is taught by
     /// a reviser that was trained on the others. 1 for none.
     pub folds: usize,
+    /// Probability that a word is unknown to both passes while the policy is taught.
+    pub unknown: f64,
 }
 
 impl Default for Teaching {
     fn default() -> Self {
-        Self { distillation: 0.0, rounds: 1, folds: 1 }
+        Self { distillation: 0.0, rounds: 1, folds: 1, unknown: 0.0 }
     }
 }
 
@@ -288,9 +290,11 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds } = self.teaching;
-        if !(0.0..=1.0).contains(&distillation) {
-            return refuse(format!("`teaching.distillation` is {distillation}, expected 0 to 1"));
+        let Teaching { distillation, rounds, folds, unknown } = self.teaching;
+        for (key, value) in [("distillation", distillation), ("unknown", unknown)] {
+            if !(0.0..=1.0).contains(&value) {
+                return refuse(format!("`teaching.{key}` is {value}, expected 0 to 1"));
+            }
         }
         for (key, value) in [("rounds", rounds), ("folds", folds)] {
             if !(1..=100).contains(&value) {

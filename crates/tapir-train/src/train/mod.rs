@@ -1,6 +1,8 @@
 //! Everything for one task: reviser, first pass, controller and what teaches it, and the model of
 //! them all.
 
+mod policy;
+
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -16,8 +18,7 @@ use tapir_data::{
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
-use crate::lessons::{Lesson, lessons};
-use crate::roll_in::{Guide, roll_in};
+use crate::lessons::Lesson;
 use crate::{
     ActionSource, ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result,
     Stage, StageName, StageReport, Validation, Weights, actions, derive_actions, evaluate,
@@ -120,8 +121,6 @@ struct TrainingRun<'a> {
     generator: Option<Config>,
     /// What the reviser says of every training sentence, once it was asked.
     lessons: OnceCell<Vec<Lesson>>,
-    /// The same of revisers that have not seen it, where there are folds.
-    unseen: OnceCell<Vec<Lesson>>,
 }
 
 /// Does every stage that is missing, then puts the model together and scores it. `on_event` ends a
@@ -227,7 +226,7 @@ impl<'a> TrainingRun<'a> {
         let gain = open.unwrap_or(1.0);
         let config = preset.config(&task, dim, name, gain);
         let generator = preset.generator_config(&task, dim, name, gain);
-        let (lessons, unseen) = (OnceCell::new(), OnceCell::new());
+        let lessons = OnceCell::new();
         Ok(Self {
             preset,
             options,
@@ -239,7 +238,6 @@ impl<'a> TrainingRun<'a> {
             config,
             generator,
             lessons,
-            unseen,
         })
     }
 
@@ -427,8 +425,7 @@ impl<'a> TrainingRun<'a> {
         let mut examples = self.examples(&sentences, &actions)?;
         let distillation = self.preset.teaching.distillation;
         if distillation > 0.0 {
-            // All that it knows: a teacher of labels cannot know too much.
-            for (example, lesson) in examples.iter_mut().zip(self.lessons(1, on_event)?) {
+            for (example, lesson) in examples.iter_mut().zip(self.lessons()?) {
                 example.teacher.clone_from(&lesson.newest);
             }
         }
@@ -444,105 +441,6 @@ impl<'a> TrainingRun<'a> {
             }
         };
         Self::run(&stage, &validate, on_event)
-    }
-
-    /// Trains the policy on sentences that were revised where it pays, then again and again on
-    /// those that it has read itself, too.
-    fn train_policy(
-        &self,
-        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
-    ) -> Result<Vec<StageReport>> {
-        let Some(training) = &self.preset.training.policy else {
-            return Err(Error::invalid("training.policy", "missing; the stage policy needs it"));
-        };
-        let (name, objective) = (StageName::Policy, Objective::Policy);
-        let config = self.controlled_config();
-        expect(&self.result(StageName::FirstPass), "first-pass")?;
-        let first_pass = self.read_weights(StageName::FirstPass, &self.first_pass_config())?;
-        let mut weights =
-            self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
-        weights.take(&first_pass);
-        let (mut examples, mut reports) = (Vec::new(), Vec::new());
-        let rounds = self.preset.teaching.rounds;
-        for round in 1..=rounds {
-            let guide = if round == 1 { Guide::Reviser } else { Guide::Policy };
-            let rolled = self.roll_in(&weights, guide, on_event)?;
-            if round == 1 {
-                let actions: Vec<_> = rolled.iter().map(|rolled| rolled.actions.clone()).collect();
-                _ = on_event(Event::Actions(&ActionStats::of(&actions)));
-            }
-            examples.extend(rolled);
-            let mut stage = self.stage(name, objective, config.clone(), training, examples);
-            if round < rounds {
-                stage.file = format!("{}-{round}", name.name());
-            }
-            stage.initial = Some(weights);
-            stage.keep_last = true;
-            let file = stage.file.clone();
-            if stage.result().exists() {
-                _ = on_event(Event::Skipped(name));
-            } else {
-                let validate = |weights: &Weights| {
-                    let parts = self.two_pass(weights, StageName::Reviser.name())?;
-                    self.validate(parts, Mode::TwoPass)
-                };
-                reports.push(Self::run(&stage, &validate, on_event)?);
-            }
-            examples = stage.examples;
-            weights = self.read_weights_of(&file, &config)?;
-        }
-        Ok(reports)
-    }
-
-    /// Reads every training sentence with these weights, revised by its teacher.
-    fn roll_in(
-        &self,
-        weights: &Weights,
-        guide: Guide,
-        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
-    ) -> Result<Vec<Example>> {
-        let folds = self.preset.teaching.folds;
-        let lessons = self.lessons(folds, on_event)?;
-        let examples = self.examples(&self.train_sentences(), &[])?;
-        by_fold(folds, examples.len(), |teacher, fold| {
-            let model = self.two_pass(weights, teacher)?.load()?;
-            let (examples, lessons): (Vec<_>, Vec<_>) =
-                fold.iter().map(|i| (&examples[*i], &lessons[*i])).unzip();
-            roll_in(&model, &examples, &lessons, guide)
-        })
-    }
-
-    /// What the reviser says of every training sentence; with folds, a reviser that has not seen
-    /// it.
-    fn lessons(
-        &self,
-        folds: usize,
-        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
-    ) -> Result<&[Lesson]> {
-        let known = if folds == 1 { &self.lessons } else { &self.unseen };
-        if let Some(lessons) = known.get() {
-            return Ok(lessons);
-        }
-        expect(&self.result(StageName::Reviser), "reviser")?;
-        let sentences = self.train_sentences();
-        let examples = self.examples(&sentences, &[])?;
-        let taught = by_fold(folds, examples.len(), |teacher, fold| {
-            if !self.weights_file(teacher).exists() {
-                let mut rest = sentences.clone();
-                let mut place = 0..;
-                rest.retain(|_| place.next().is_some_and(|i| fold.binary_search(&i).is_err()));
-                let mut stage = self.reviser_stage(&rest)?;
-                teacher.clone_into(&mut stage.file);
-                let validate =
-                    |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
-                Self::run(&stage, &validate, on_event)?;
-            }
-            let reviser = self.read_weights_of(teacher, &self.reviser_config())?;
-            let reviser = self.parts(&self.reviser_config(), &[&reviser])?.load()?;
-            let fold: Vec<&Example> = fold.iter().map(|i| &examples[*i]).collect();
-            lessons(&reviser, &fold)
-        })?;
-        Ok(known.get_or_init(|| taught))
     }
 
     /// The threshold that is best on validation.
@@ -594,28 +492,6 @@ fn expect(file: &Path, stages: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(file.display(), format!("missing; run the stage {stages} first")))
-}
-
-/// Does something with each fold, given the name of its teacher's weights and the places of its
-/// sentences; gives the results in the order of the sentences.
-fn by_fold<T>(
-    folds: usize,
-    sentences: usize,
-    mut each: impl FnMut(&str, &[usize]) -> Result<Vec<T>>,
-) -> Result<Vec<T>> {
-    let reviser = StageName::Reviser.name();
-    let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences);
-    for fold in 0..folds {
-        let teacher = match folds {
-            1 => reviser.to_owned(),
-            _ => format!("{reviser}-fold-{}", fold + 1),
-        };
-        let places: Vec<usize> = (fold..sentences).step_by(folds).collect();
-        let made = each(&teacher, &places)?;
-        results.extend(places.into_iter().zip(made));
-    }
-    results.sort_by_key(|(place, _)| *place);
-    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
 /// What is trained on: the training split, and the validation split where the preset says so.

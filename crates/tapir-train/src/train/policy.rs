@@ -1,0 +1,166 @@
+//! The policy's own stage: taught by the reviser, on histories that it makes itself.
+
+use std::ops::ControlFlow;
+
+use tapir::{Mode, Vocabulary};
+use tapir_data::{Example, Random};
+
+use super::{Event, TrainingRun, expect};
+use crate::lessons::{Lesson, lessons};
+use crate::roll_in::{Guide, roll_in};
+use crate::{ActionStats, Error, Objective, Result, StageName, StageReport, Teaching, Weights};
+
+impl TrainingRun<'_> {
+    /// Trains the policy on sentences that were revised where it pays, then again and again on
+    /// those that it has read itself, too.
+    pub(super) fn train_policy(
+        &self,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Vec<StageReport>> {
+        let Some(training) = &self.preset.training.policy else {
+            return Err(Error::invalid("training.policy", "missing; the stage policy needs it"));
+        };
+        let (name, objective) = (StageName::Policy, Objective::Policy);
+        let config = self.controlled_config();
+        expect(&self.result(StageName::FirstPass), "first-pass")?;
+        let first_pass = self.read_weights(StageName::FirstPass, &self.first_pass_config())?;
+        let mut weights =
+            self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
+        weights.take(&first_pass);
+        let Teaching { rounds, folds, unknown, .. } = self.preset.teaching;
+        let read = self.with_unknown_words(unknown)?;
+        let own;
+        let lessons = if folds == 1 && unknown <= 0.0 {
+            self.lessons()?
+        } else {
+            own = self.lessons_by_fold(&read, on_event)?;
+            &own
+        };
+        let (mut examples, mut reports) = (Vec::new(), Vec::new());
+        for round in 1..=rounds {
+            let guide = if round == 1 { Guide::Reviser } else { Guide::Policy };
+            let rolled = self.roll_in(&weights, &read, lessons, guide)?;
+            if round == 1 {
+                let actions: Vec<_> = rolled.iter().map(|rolled| rolled.actions.clone()).collect();
+                _ = on_event(Event::Actions(&ActionStats::of(&actions)));
+            }
+            examples.extend(rolled);
+            let mut stage = self.stage(name, objective, config.clone(), training, examples);
+            if round < rounds {
+                stage.file = format!("{}-{round}", name.name());
+            }
+            stage.initial = Some(weights);
+            stage.keep_last = true;
+            let file = stage.file.clone();
+            if stage.result().exists() {
+                _ = on_event(Event::Skipped(name));
+            } else {
+                let validate = |weights: &Weights| {
+                    let parts = self.two_pass(weights, StageName::Reviser.name())?;
+                    self.validate(parts, Mode::TwoPass)
+                };
+                reports.push(Self::run(&stage, &validate, on_event)?);
+            }
+            examples = stage.examples;
+            weights = self.read_weights_of(&file, &config)?;
+        }
+        Ok(reports)
+    }
+
+    /// What the reviser says of every training sentence.
+    pub(super) fn lessons(&self) -> Result<&[Lesson]> {
+        if let Some(lessons) = self.lessons.get() {
+            return Ok(lessons);
+        }
+        let examples = self.examples(&self.train_sentences(), &[])?;
+        let examples: Vec<&Example> = examples.iter().collect();
+        let made = self.lessons_of(StageName::Reviser.name(), &examples)?;
+        Ok(self.lessons.get_or_init(|| made))
+    }
+
+    /// What the reviser with these weights says of sentences.
+    fn lessons_of(&self, reviser: &str, examples: &[&Example]) -> Result<Vec<Lesson>> {
+        expect(&self.weights_file(reviser), "reviser")?;
+        let config = self.reviser_config();
+        let weights = self.read_weights_of(reviser, &config)?;
+        lessons(&self.parts(&config, &[&weights])?.load()?, examples)
+    }
+
+    /// What is said of each sentence by a reviser that was trained on the other folds, which is
+    /// trained if it is not there.
+    fn lessons_by_fold(
+        &self,
+        examples: &[Example],
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Vec<Lesson>> {
+        let sentences = self.train_sentences();
+        self.by_fold(examples.len(), |reviser, fold| {
+            if !self.weights_file(reviser).exists() {
+                let others = sentences.iter().enumerate();
+                let others = others.filter(|(i, _)| fold.binary_search(i).is_err());
+                let others: Vec<_> = others.map(|(_, sentence)| *sentence).collect();
+                let mut stage = self.reviser_stage(&others)?;
+                reviser.clone_into(&mut stage.file);
+                let validate =
+                    |weights: &Weights| self.validate(stage.parts(weights)?, Mode::Restart);
+                Self::run(&stage, &validate, on_event)?;
+            }
+            let fold: Vec<&Example> = fold.iter().map(|i| &examples[*i]).collect();
+            self.lessons_of(reviser, &fold)
+        })
+    }
+
+    /// Reads sentences with these weights and the reviser of each one's lesson.
+    fn roll_in(
+        &self,
+        weights: &Weights,
+        examples: &[Example],
+        lessons: &[Lesson],
+        guide: Guide,
+    ) -> Result<Vec<Example>> {
+        self.by_fold(examples.len(), |reviser, fold| {
+            let model = self.two_pass(weights, reviser)?.load()?;
+            let (examples, lessons): (Vec<_>, Vec<_>) =
+                fold.iter().map(|i| (&examples[*i], &lessons[*i])).unzip();
+            roll_in(&model, &examples, &lessons, guide)
+        })
+    }
+
+    /// The training sentences, each word unknown with this probability: the passes know their own
+    /// training sentences too well to disagree as they will on others.
+    fn with_unknown_words(&self, unknown: f64) -> Result<Vec<Example>> {
+        let mut examples = self.examples(&self.train_sentences(), &[])?;
+        if unknown > 0.0 {
+            let mut random = Random::at(self.preset.seed, &[u64::MAX]);
+            let words = examples.iter_mut().flat_map(|example| &mut example.ids);
+            for id in words.filter(|id| **id > Vocabulary::NULL) {
+                if random.unit() < unknown {
+                    *id = Vocabulary::UNK;
+                }
+            }
+        }
+        Ok(examples)
+    }
+
+    /// Does something with each fold, given the name of its reviser's weights and the places of its
+    /// sentences; gives the results in the order of the sentences.
+    fn by_fold<T>(
+        &self,
+        sentences: usize,
+        mut each: impl FnMut(&str, &[usize]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let (folds, reviser) = (self.preset.teaching.folds, StageName::Reviser.name());
+        let mut results: Vec<(usize, T)> = Vec::with_capacity(sentences);
+        for fold in 0..folds {
+            let name = match folds {
+                1 => reviser.to_owned(),
+                _ => format!("{reviser}-fold-{}", fold + 1),
+            };
+            let places: Vec<usize> = (fold..sentences).step_by(folds).collect();
+            let made = each(&name, &places)?;
+            results.extend(places.into_iter().zip(made));
+        }
+        results.sort_by_key(|(place, _)| *place);
+        Ok(results.into_iter().map(|(_, result)| result).collect())
+    }
+}
