@@ -33,6 +33,10 @@ pub(crate) struct Train {
     /// Run only this stage; can be given several times
     #[arg(long, value_enum)]
     stage: Vec<StageArg>,
+    /// Take the reviser of this model instead of training one: a name that ships, a training run, or
+    /// the directory of a model
+    #[arg(long, value_name = "NAME|DIR")]
+    reviser: Option<PathBuf>,
     /// Another seed than the preset's
     #[arg(long)]
     seed: Option<u64>,
@@ -109,6 +113,7 @@ impl Train {
         let options = RunOptions {
             stages: (!self.stage.is_empty())
                 .then(|| self.stage.iter().map(|stage| (*stage).into()).collect()),
+            reviser: self.reviser.as_ref().map(tapir::Model::find).transpose()?,
             checkpoint_every: Duration::from_secs_f64(self.checkpoint_every),
             compute: self.device.into(),
             ..self.recipe.options()

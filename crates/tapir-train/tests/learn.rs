@@ -89,7 +89,28 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     let again = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert!(again.reports.is_empty());
     assert_eq!(again.test.unwrap().tapir, test.tapir);
-    assert!(tapir::Model::open(again.model.unwrap()).is_ok());
+    let model = tapir::Model::open(again.model.unwrap()).unwrap();
+    // Its reviser serves another run, which trains the rest; a model of other words does not.
+    let stages = Some(vec![tapir_train::StageName::Reviser]);
+    let out = folder.path().join("taken");
+    let taken = |reviser| RunOptions {
+        reviser,
+        stages: stages.clone(),
+        out: out.clone(),
+        ..options.clone()
+    };
+    let mut skipped = 0;
+    let mut count = |event: tapir_train::Event| {
+        skipped += usize::from(matches!(event, tapir_train::Event::Skipped(_)));
+        std::ops::ControlFlow::Continue(())
+    };
+    train(&preset, &taken(Some(model)), &mut count).unwrap();
+    assert_eq!(skipped, 1);
+    let file =
+        |run: &str| std::fs::read(folder.path().join(run).join("reviser.safetensors")).unwrap();
+    assert_eq!(file("taken"), file("run"));
+    let error = train(&preset, &taken(Some(tapir::Model::embedded().unwrap())), &mut count);
+    assert!(error.unwrap_err().to_string().contains("differ"), "a reviser of other sizes");
     // Another preset does not write over this one's work.
     let other = Preset::parse(PRESET, "test", &["seed=1".to_owned()]).unwrap();
     assert!(

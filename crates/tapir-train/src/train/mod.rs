@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use burn::tensor::Device;
 use serde::Serialize;
-use tapir::{Bytes, Config, Labels, Mode, Model, Parts, TensorWriter, Vocabulary, WordVectors};
+use tapir::{
+    Bytes, Config, Labels, Mode, Model, Parts, Precision, TensorWriter, Vocabulary, WordVectors,
+};
 use tapir_data::{
     Corpus, Example, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
     label_set, vocabulary, write_atomically,
@@ -33,6 +35,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Only these stages, where not all.
     pub stages: Option<Vec<StageName>>,
+    /// A model whose reviser is taken instead of training one.
+    pub reviser: Option<Model>,
     /// A checkpoint is written when this much time has passed since the last.
     pub checkpoint_every: Duration,
     /// Where to compute. The last bits of the weights depend on it.
@@ -46,6 +50,7 @@ impl RunOptions {
             data: None,
             out: out.into(),
             stages: None,
+            reviser: None,
             checkpoint_every: Duration::from_mins(1),
             compute: Compute::default(),
         }
@@ -132,6 +137,9 @@ pub fn train(
 ) -> Result<TrainedRun> {
     let run = TrainingRun::open(preset, options)?;
     run.claim()?;
+    if let Some(model) = &options.reviser {
+        run.take_reviser(model)?;
+    }
     let mut reports = Vec::new();
     for name in StageName::ALL {
         let wanted = match &options.stages {
@@ -264,6 +272,31 @@ impl<'a> TrainingRun<'a> {
             }
         }
         Ok(write_atomically(&path, text.as_bytes())?)
+    }
+
+    /// Puts the reviser of a model where the stage of that name would leave one.
+    fn take_reviser(&self, model: &Model) -> Result<()> {
+        let refuse = |what: &str| {
+            let reason = format!("its {what} differ from those of the preset and corpus");
+            Err(Error::invalid("the model whose reviser is to be taken", reason))
+        };
+        let (theirs, ours) = (model.config(), &self.config);
+        if theirs.reviser != ours.reviser || theirs.delay != ours.delay {
+            return refuse("sizes");
+        }
+        let sizes = |config: &Config| (config.embedding_dim, config.vector_gain.to_bits());
+        if !model.vocabulary().words().eq(self.vocabulary.words()) || sizes(theirs) != sizes(ours) {
+            return refuse("words");
+        }
+        if !model.labels().iter().eq(self.labels.iter()) {
+            return refuse("labels");
+        }
+        let parts = model.parts().quantize(Precision::F32)?;
+        let (labels, words) = (self.labels.len(), self.vocabulary.len());
+        let config = self.reviser_config();
+        let weights = Weights::read(&parts.weights, &config, labels, words, &Device::flex())?;
+        let bytes = self.parts(&config, &[&weights])?.weights;
+        Ok(write_atomically(&self.result(StageName::Reviser), &bytes)?)
     }
 
     fn result(&self, name: StageName) -> PathBuf {
