@@ -50,6 +50,10 @@ memory = 3
 epochs = 3
 batch = 8
 learning_rate = 3e-3
+[training.policy]
+epochs = 2
+batch = 8
+learning_rate = 3e-3
 "#;
 
 /// A corpus that can be learnt, small enough for seconds.
@@ -70,10 +74,11 @@ fn corpus(folder: &Path) {
     }
 }
 
-fn tapir(folder: &Path, out: &str) -> Command {
+fn tapir(folder: &Path, settings: &[&str], out: &str) -> Command {
     let mut command = Command::cargo_bin("tapir").unwrap();
     command.current_dir(folder);
     command.args(["train", "tiny.toml", "--data", "data", "--out", out, "--checkpoint-every", "0"]);
+    command.args(settings.iter().flat_map(|setting| ["--set", setting]));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
@@ -87,12 +92,29 @@ fn prepare() -> tempfile::TempDir {
 
 #[test]
 fn a_killed_run_goes_on_to_the_same_bytes() {
+    let files =
+        ["generator.safetensors", "actions.tsv", "reviser.safetensors", "first-pass.safetensors"];
+    kill_again_and_again(&[], &files);
+}
+
+#[test]
+fn so_does_one_whose_reviser_teaches_the_policy() {
+    let settings = [
+        "actions=reviser",
+        "teaching={distillation = 0.5, rounds = 2, folds = 2, unknown = 0.1}",
+        "controller.inputs=[\"state\", \"output\"]",
+    ];
+    let files = ["reviser-fold-2.safetensors", "policy-1.safetensors", "policy.safetensors"];
+    kill_again_and_again(&settings, &files);
+}
+
+fn kill_again_and_again(settings: &[&str], files: &[&str]) {
     let folder = prepare();
-    assert!(tapir(folder.path(), "whole").status().unwrap().success());
+    assert!(tapir(folder.path(), settings, "whole").status().unwrap().success());
     let start = Instant::now();
     let mut kills = 0;
     loop {
-        let mut child = tapir(folder.path(), "killed").spawn().unwrap();
+        let mut child = tapir(folder.path(), settings, "killed").spawn().unwrap();
         // A little longer each time, so that every moment of a run is hit and it still comes to its
         // end.
         let deadline = Instant::now() + Duration::from_millis(120 + 45 * kills);
@@ -112,9 +134,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
         );
     }
     assert!(kills >= 2, "the run was too quick to be killed");
-    for file in
-        ["generator.safetensors", "actions.tsv", "reviser.safetensors", "first-pass.safetensors"]
-    {
+    for file in files {
         let read = |run: &str| std::fs::read(folder.path().join(run).join(file)).unwrap();
         assert!(read("whole") == read("killed"), "{file} differs after {kills} kills");
     }
