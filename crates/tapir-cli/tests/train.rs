@@ -231,7 +231,7 @@ fn epochs(run: &Path) -> Vec<String> {
 #[test]
 fn a_full_disk_ends_the_run_cleanly_and_the_next_one_goes_on() {
     let folder = prepare();
-    assert!(tapir(folder.path(), "whole").status().unwrap().success());
+    assert!(tapir(folder.path(), &[], "whole").status().unwrap().success());
     let run = |limit: &str| {
         let binary = assert_cmd::cargo::cargo_bin("tapir");
         let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
