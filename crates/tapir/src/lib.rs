@@ -64,6 +64,7 @@ pub mod kernels;
 mod labels;
 mod model;
 mod parts;
+mod pieces;
 pub mod protocol;
 mod session;
 mod session_options;
@@ -88,6 +89,7 @@ pub use import::{ImportOptions, import};
 pub use labels::{Label, Labels, Span, spans};
 pub use model::Model;
 pub use parts::Parts;
+pub use pieces::{PieceRules, WordPieces};
 pub use session::{Finish, LONGEST_WORD, Session};
 pub use session_options::{FinalPass, Mode, SessionOptions};
 #[cfg(feature = "store")]
