@@ -42,6 +42,7 @@ fn as_json(model: &Model) -> Result<String> {
         "labels": model.labels().iter().collect::<Vec<_>>(),
         "words": model.vocabulary().len(),
         "ids": model.vocabulary().ids(),
+        "pieces": model.parts().pieces.as_ref().map(|pieces| pieces.len()),
         "file_bytes": model.parts().weights.len(),
         "first_pass_bytes": first_pass,
         "reviser_bytes": reviser,
@@ -62,6 +63,9 @@ fn as_text(model: &Model) -> String {
         let _ = write!(words, ", {} more with a pretrained vector", vectors.len());
     }
     rows.push(("words", words));
+    if let Some(pieces) = &model.parts().pieces {
+        rows.push(("pieces", pieces.len().to_string()));
+    }
     rows.push(("threshold", config.threshold.to_string()));
     rows.push(("delay", config.delay.to_string()));
     if let Some(p) = &config.processor {
@@ -77,6 +81,7 @@ fn as_text(model: &Model) -> String {
         let kind = match r.kind {
             ReviserKind::Transformer => "Transformer",
             ReviserKind::LinearTransformer => "Linear Transformer",
+            ReviserKind::Bert => "BERT",
         };
         let sizes =
             format!("hidden {}, feed-forward {}, {} heads", r.hidden, r.feed_forward, r.heads);

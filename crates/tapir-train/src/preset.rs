@@ -257,6 +257,7 @@ impl Preset {
                 feed_forward,
                 heads,
                 norm: None,
+                bert: None,
             }),
             ..self.config(task, dim, vectors, gain)
         }

@@ -1,8 +1,8 @@
-//! A tiny model with random weights for the examples in the documentation.
+//! Tiny models with random weights for the examples in the documentation.
 
 use crate::{
-    Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
-    Vocabulary,
+    BertConfig, Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig,
+    ReviserKind, Vocabulary, WordPieces,
 };
 
 /// The parts of the tiny model.
@@ -19,6 +19,7 @@ pub fn parts() -> Parts {
             feed_forward: 16,
             heads: 2,
             norm: None,
+            bert: None,
         }),
         ..Config::default()
     };
@@ -26,4 +27,23 @@ pub fn parts() -> Parts {
     let vocabulary =
         Vocabulary::new(["play", "some", "jazz", "by", "miles", "davis"]).expect("six words");
     Parts::random(config, labels, vocabulary, 7).expect("consistent sizes")
+}
+
+/// The pieces of the tiny pretrained reviser: whole words, parts of words, and letters.
+const PIECES: [&str; 17] = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "some", "jazz", "by", "mi", "##les", "da", "##vis",
+    "zi", "##ther", "##s", "?", "##?",
+];
+
+/// The parts of the tiny model with a reviser that reads word pieces, at most twelve of them.
+pub fn pretrained() -> Parts {
+    let Parts { mut config, labels, vocabulary, .. } = parts();
+    config.reviser = Some(ReviserConfig {
+        kind: ReviserKind::Bert,
+        bert: Some(BertConfig { pieces: PIECES.len(), positions: 14, ..BertConfig::default() }),
+        ..config.reviser.expect("the tiny model has one")
+    });
+    let pieces = Some(WordPieces::new(PIECES).expect("different pieces"));
+    let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
+    Parts { pieces, ..parts }
 }

@@ -62,6 +62,7 @@ mod history;
 mod import;
 pub mod kernels;
 mod labels;
+mod lists;
 mod model;
 mod parts;
 mod pieces;
@@ -79,8 +80,8 @@ mod word;
 
 pub use bytes::Bytes;
 pub use config::{
-    Config, ControllerConfig, FORMAT_VERSION, NormKind, ProcessorConfig, ReviserConfig,
-    ReviserKind, Scheme,
+    Activation, BertConfig, Config, ControllerConfig, FORMAT_VERSION, NormKind, ProcessorConfig,
+    ReviserConfig, ReviserKind, Scheme,
 };
 pub use decode::Decoding;
 pub use edit::{Action, Edit, Update};
