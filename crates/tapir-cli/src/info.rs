@@ -37,7 +37,7 @@ impl Info {
 
 fn as_json(model: &Model) -> Result<String> {
     let (first_pass, reviser) = model.weight_bytes();
-    let info = json!({
+    let mut info = json!({
         "config": model.config(),
         "labels": model.labels().iter().collect::<Vec<_>>(),
         "words": model.vocabulary().len(),
@@ -47,6 +47,9 @@ fn as_json(model: &Model) -> Result<String> {
         "reviser_bytes": reviser,
         "kernels": tapir::kernels::isa().to_string(),
     });
+    if let Some(pieces) = &model.parts().pieces {
+        info["pieces"] = pieces.len().into();
+    }
     Ok(serde_json::to_string_pretty(&info)? + "\n")
 }
 
@@ -62,6 +65,9 @@ fn as_text(model: &Model) -> String {
         let _ = write!(words, ", {} more with a pretrained vector", vectors.len());
     }
     rows.push(("words", words));
+    if let Some(pieces) = &model.parts().pieces {
+        rows.push(("pieces", pieces.len().to_string()));
+    }
     rows.push(("threshold", config.threshold.to_string()));
     rows.push(("delay", config.delay.to_string()));
     if let Some(p) = &config.processor {
@@ -77,6 +83,7 @@ fn as_text(model: &Model) -> String {
         let kind = match r.kind {
             ReviserKind::Transformer => "Transformer",
             ReviserKind::LinearTransformer => "Linear Transformer",
+            ReviserKind::Bert => "BERT",
         };
         let sizes =
             format!("hidden {}, feed-forward {}, {} heads", r.hidden, r.feed_forward, r.heads);

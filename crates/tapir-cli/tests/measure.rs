@@ -52,6 +52,7 @@ impl Bed {
                 feed_forward: 8,
                 heads: 2,
                 norm: None,
+                bert: None,
             }),
             ..Config::default()
         };

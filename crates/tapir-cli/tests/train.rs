@@ -101,7 +101,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
 fn so_does_one_whose_reviser_teaches_the_policy() {
     let settings = [
         "actions=reviser",
-        "teaching={distillation = 0.5, rounds = 2, folds = 2, unknown = 0.1}",
+        "teaching={distillation = 0.5, rounds = 2, folds = 2}",
         "controller.inputs=[\"state\", \"output\"]",
     ];
     let files = ["reviser-fold-2.safetensors", "policy-1.safetensors", "policy.safetensors"];

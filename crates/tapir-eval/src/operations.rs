@@ -72,19 +72,23 @@ impl<'a> Operations<'a> {
         rows as u64 * row
     }
 
-    /// The reviser on `words` words.
+    /// The reviser on `words` words, or on so many word pieces if it reads those.
     pub fn reviser(&self, words: usize) -> u64 {
         let Some(r) = &self.config.reviser else { return 0 };
         let (d, f, rows) = (r.hidden as u64, r.feed_forward as u64, words as u64);
         let attention = match r.kind {
             // Scores and weighted sums, each rows x rows x d in all heads together.
-            ReviserKind::Transformer => 2 * product(rows, d, rows),
+            ReviserKind::Transformer | ReviserKind::Bert => 2 * product(rows, d, rows),
             // Keys into values, and queries against the sum: a square of the head's size a head and
             // row.
             ReviserKind::LinearTransformer => 2 * product(d, d / r.heads as u64, rows),
         };
         let layer = product(4 * d, d, rows) + attention + 2 * product(f, d, rows);
-        product(d, self.embedding(), rows) + r.layers as u64 * layer + product(self.labels, d, rows)
+        let input = match r.kind {
+            ReviserKind::Bert => 0, // rows of tables, and no product
+            _ => product(d, self.embedding(), rows),
+        };
+        input + r.layers as u64 * layer + product(self.labels, d, rows)
     }
 
     /// All steps of a sentence.

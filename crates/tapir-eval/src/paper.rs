@@ -53,10 +53,11 @@ impl Paper {
     /// Trf's or LT's of figures that come as reference, Trf, LT.
     pub(crate) fn of_kind<T: Copy>(figures: [T; 3], kind: Option<ReviserKind>) -> Option<T> {
         let [_, transformer, linear] = figures;
-        kind.map(|kind| match kind {
-            ReviserKind::Transformer => transformer,
-            ReviserKind::LinearTransformer => linear,
-        })
+        match kind? {
+            ReviserKind::Transformer => Some(transformer),
+            ReviserKind::LinearTransformer => Some(linear),
+            ReviserKind::Bert => None,
+        }
     }
 }
 

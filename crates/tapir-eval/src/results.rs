@@ -105,6 +105,7 @@ impl ModelInfo {
         let kind = match self.reviser {
             Some(ReviserKind::Transformer) => "TAPIR-Trf",
             Some(ReviserKind::LinearTransformer) => "TAPIR-LT",
+            Some(ReviserKind::Bert) => "TAPIR-BERT",
             None => "first pass",
         };
         if self.delay == 0 { kind.to_owned() } else { format!("{kind} (D{})", self.delay) }

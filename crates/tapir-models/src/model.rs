@@ -11,18 +11,25 @@ pub struct ModelFiles {
     pub labels: &'static str,
     /// `vocab.txt`
     pub vocabulary: &'static str,
+    /// `pieces.txt`, if there is one
+    pub pieces: Option<&'static str>,
     /// `model.safetensors`
     pub weights: &'static [u8],
 }
 
-/// The files of these folders of `models`.
+/// The files of these folders of `models`; `"name" + pieces` has a `pieces.txt`.
 macro_rules! models {
-    ($($name:literal)*) => {
+    (pieces $name:literal) => { None };
+    (pieces $name:literal pieces) => {
+        Some(include_str!(concat!("../models/", $name, "/pieces.txt")))
+    };
+    ($($name:literal $(+ $pieces:tt)?)*) => {
         &[$(ModelFiles {
             name: $name,
             config: include_str!(concat!("../models/", $name, "/config.json")),
             labels: include_str!(concat!("../models/", $name, "/labels.txt")),
             vocabulary: include_str!(concat!("../models/", $name, "/vocab.txt")),
+            pieces: models!(pieces $name $($pieces)?),
             weights: include_bytes!(concat!("../models/", $name, "/model.safetensors")),
         }),*]
     };

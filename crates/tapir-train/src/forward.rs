@@ -17,7 +17,7 @@ pub fn logits(
     batch: &Batch,
 ) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
     let device = Device::flex();
-    let Parts { config, labels, vocabulary, weights } = parts;
+    let Parts { config, labels, vocabulary, weights, .. } = parts;
     let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
     let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
     let mut leaves = weights.plain();
@@ -234,6 +234,7 @@ mod tests {
         let file = bytes(&weights);
         let again = Weights::read(&file, &config, 3, vocabulary.len(), &Device::flex()).unwrap();
         assert_eq!(bytes(&again), file);
-        Parts { config, labels, vocabulary, weights: file.into() }.load().unwrap();
+        let parts = Parts { config, labels, vocabulary, pieces: None, weights: file.into() };
+        parts.load().unwrap();
     }
 }

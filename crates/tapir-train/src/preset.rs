@@ -125,13 +125,11 @@ pub struct Teaching {
     /// Cross-fitting: the training sentences are divided into so many folds, and each is taught by
     /// a reviser that was trained on the others. 1 for none.
     pub folds: usize,
-    /// Probability that a word is unknown to both passes while the policy is taught.
-    pub unknown: f64,
 }
 
 impl Default for Teaching {
     fn default() -> Self {
-        Self { distillation: 0.0, rounds: 1, folds: 1, unknown: 0.0 }
+        Self { distillation: 0.0, rounds: 1, folds: 1 }
     }
 }
 
@@ -273,6 +271,11 @@ impl Preset {
                 self.words.untuned
             ));
         }
+        if self.reviser.kind == ReviserKind::Bert {
+            let reason = "`reviser.kind` is `bert`, which runs but cannot be trained yet; import a \
+                          fine-tuned one with `tapir import --encoder`";
+            return refuse(reason.into());
+        }
         let missing = |key: &str| {
             let actions = if key == "training.policy" { "reviser" } else { "generator" };
             refuse(format!("`{key}` is missing: `actions = \"{actions}\"` needs it"))
@@ -290,11 +293,9 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds, unknown } = self.teaching;
-        for (key, value) in [("distillation", distillation), ("unknown", unknown)] {
-            if !(0.0..=1.0).contains(&value) {
-                return refuse(format!("`teaching.{key}` is {value}, expected 0 to 1"));
-            }
+        let Teaching { distillation, rounds, folds } = self.teaching;
+        if !(0.0..=1.0).contains(&distillation) {
+            return refuse(format!("`teaching.distillation` is {distillation}, expected 0 to 1"));
         }
         for (key, value) in [("rounds", rounds), ("folds", folds)] {
             if !(1..=100).contains(&value) {
@@ -365,6 +366,7 @@ impl Preset {
                 feed_forward,
                 heads,
                 norm: None,
+                bert: None,
             }),
             ..self.config(task, dim, vectors, gain)
         })

@@ -355,6 +355,7 @@ impl Stage<'_> {
             config: self.config.clone(),
             labels: self.labels.clone(),
             vocabulary: self.vocabulary.clone(),
+            pieces: None,
             weights: Bytes::from(Self::export(weights)?),
         })
     }

@@ -32,6 +32,7 @@ fn snips() -> Parts {
             feed_forward: 2048,
             heads: 8,
             norm: None,
+            bert: None,
         }),
         ..Config::default()
     };

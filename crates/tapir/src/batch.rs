@@ -195,7 +195,7 @@ fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
     let mut at = 0;
     for session in &mut *sessions {
         faults::point();
-        let values = session.revision_size() * model.labels().len();
+        let values = session.history().revised_words() * model.labels().len();
         if session.has_kept_revision() {
             session.revise(None);
         } else {
@@ -331,6 +331,7 @@ mod tests {
         /// were never interrupted.
         #[test]
         fn a_batch_that_panics_changes_nothing(
+            pretrained in any::<bool>(),
             delay in 0..3usize,
             mode in prop_oneof![Just(Mode::TwoPass), Just(Mode::Restart), Just(Mode::FirstPass)],
             (window, undo, threshold) in (1..12usize, 0..8usize, 0.45..0.55f32),
@@ -338,7 +339,9 @@ mod tests {
         ) {
             const WORDS: [&str; 9] =
                 ["play", "some", "jazz", "by", "miles", "davis", "zither", "zithers", "?"];
-            let mut parts = crate::doctest::parts();
+            let tiny =
+                if pretrained { crate::doctest::pretrained } else { crate::doctest::parts };
+            let mut parts = tiny();
             parts.config.delay = delay;
             let model = parts.load().unwrap();
             let options = SessionOptions::new().mode(mode).window(window).undo(undo).threshold(threshold);

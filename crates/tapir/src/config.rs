@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Decoding, Error, Result, Tokenizer};
+use crate::vocabulary::LARGEST;
+use crate::{Decoding, Error, PieceRules, Result, Tokenizer};
 
 /// The version of the model format that this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -50,7 +51,8 @@ pub struct Config {
     /// The longest input that the reviser takes, in words; also the largest window of a session.
     #[serde(default = "max_length")]
     pub max_length: usize,
-    /// Size of a word vector before any projection.
+    /// Size of a word vector before any projection; 0 if no pass reads words by their row.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub embedding_dim: usize,
     /// Frozen word vectors are multiplied by this before use (trained rows are not).
     #[serde(default = "one")]
@@ -114,10 +116,10 @@ pub enum ControllerInput {
 }
 
 /// Sizes of the reviser.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReviserConfig {
-    /// Softmax or linear attention.
+    /// Softmax or linear attention, of words or of word pieces.
     pub kind: ReviserKind,
     /// Encoder layers.
     pub layers: usize,
@@ -130,9 +132,49 @@ pub struct ReviserConfig {
     /// Layer normalisation; by default the one that the authors used with this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm: Option<NormKind>,
+    /// What a reviser of kind [`Bert`](ReviserKind::Bert) has besides, and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bert: Option<BertConfig>,
 }
 
-/// Which attention the reviser uses.
+/// What a pretrained encoder has that the authors' revisers have not.
+///
+/// ```
+/// use tapir::{BertConfig, Config, ReviserConfig, ReviserKind};
+/// let bert = Some(BertConfig { pieces: 30_522, ..BertConfig::default() });
+/// let reviser = Some(ReviserConfig { kind: ReviserKind::Bert, bert, ..ReviserConfig::default() });
+/// let config = Config { embedding_dim: 0, reviser, ..Config::default() };
+/// assert!(config.validate("a pretrained reviser").is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BertConfig {
+    /// How many word pieces it knows: the lines of `pieces.txt`.
+    pub pieces: usize,
+    /// How many pieces it takes, `[CLS]` and `[SEP]` included: it has a vector for each position.
+    pub positions: usize,
+    /// ε of the layer normalisations.
+    pub epsilon: f32,
+    /// What lies between the two products of a feed-forward layer.
+    pub activation: Activation,
+    /// How a word is cut into pieces.
+    pub rules: PieceRules,
+}
+
+/// What lies between the two products of a feed-forward layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// x Φ(x), Φ being the normal distribution.
+    #[default]
+    Gelu,
+    /// The same with Φ approximated by a hyperbolic tangent.
+    GeluTanh,
+    /// max(0, x): what the authors' revisers use.
+    Relu,
+}
+
+/// Which attention the reviser uses, and what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReviserKind {
@@ -140,6 +182,8 @@ pub enum ReviserKind {
     Transformer,
     /// Linear Transformer encoder: attention linear in the length.
     LinearTransformer,
+    /// Transformer encoder of word pieces, in the layout of BERT: pretrained elsewhere.
+    Bert,
 }
 
 /// Which layer normalisation the reviser uses.
@@ -210,7 +254,20 @@ impl Default for ControllerConfig {
 impl Default for ReviserConfig {
     fn default() -> Self {
         let kind = ReviserKind::Transformer;
-        Self { kind, layers: 4, hidden: 512, feed_forward: 2048, heads: 8, norm: None }
+        Self { kind, layers: 4, hidden: 512, feed_forward: 2048, heads: 8, norm: None, bert: None }
+    }
+}
+
+/// BERT's own, without pieces: set how many there are.
+impl Default for BertConfig {
+    fn default() -> Self {
+        Self {
+            pieces: 0,
+            positions: 512,
+            epsilon: 1e-12,
+            activation: Activation::default(),
+            rules: PieceRules::default(),
+        }
     }
 }
 
@@ -256,17 +313,23 @@ impl Config {
 
     /// Refuses impossible sizes.
     pub fn validate(&self, file: &str) -> Result<()> {
-        let size = |name: &str, value: usize| {
-            if (1..=LARGEST_SIZE).contains(&value) {
+        let within = |name: &str, value: usize, largest: usize| {
+            if (1..=largest).contains(&value) {
                 Ok(())
             } else {
-                Err(Error::invalid(
-                    file,
-                    format!("`{name}` is {value}, expected 1 to {LARGEST_SIZE}"),
-                ))
+                Err(Error::invalid(file, format!("`{name}` is {value}, expected 1 to {largest}")))
             }
         };
-        size("embedding_dim", self.embedding_dim)?;
+        let size = |name: &str, value: usize| within(name, value, LARGEST_SIZE);
+        if self.reads_rows() {
+            size("embedding_dim", self.embedding_dim)?;
+        } else if self.embedding_dim > 0 {
+            let reason = format!(
+                "`embedding_dim` is {}, but no pass reads word vectors; leave it out",
+                self.embedding_dim
+            );
+            return Err(Error::invalid(file, reason));
+        }
         size("max_length", self.max_length)?;
         if !(0.0..=1.0).contains(&self.threshold) {
             return Err(Error::invalid(
@@ -305,6 +368,35 @@ impl Config {
                 let reason = format!(
                     "`reviser.heads` ({}) must divide `reviser.hidden` ({})",
                     r.heads, r.hidden
+                );
+                return Err(Error::invalid(file, reason));
+            }
+            if r.bert.is_some() != (r.kind == ReviserKind::Bert) {
+                let reason = "`reviser.bert` belongs to a reviser of kind `bert`, and to no other";
+                return Err(Error::invalid(file, reason));
+            }
+        }
+        if let Some(b) = self.bert() {
+            within("reviser.bert.pieces", b.pieces, LARGEST)?;
+            size("reviser.bert.positions", b.positions)?;
+            if !(f32::MIN_POSITIVE..=1.0).contains(&b.epsilon) {
+                let reason = format!(
+                    "`reviser.bert.epsilon` is {:e}, expected a positive number up to 1",
+                    b.epsilon
+                );
+                return Err(Error::invalid(file, reason));
+            }
+            if self.reviser.as_ref().is_some_and(|r| r.norm() != NormKind::Standard) {
+                let reason = "`reviser.norm` must be `standard` for a reviser of kind `bert`";
+                return Err(Error::invalid(file, reason));
+            }
+            // A revision reads the newest word and those that its label waits for.
+            let least = self.delay.saturating_add(1 + BertConfig::ENDS);
+            if b.positions < least {
+                let reason = format!(
+                    "`reviser.bert.positions` is {}, expected at least {least}: [CLS], [SEP], and \
+                     a piece of each word that a delay of {} needs",
+                    b.positions, self.delay
                 );
                 return Err(Error::invalid(file, reason));
             }
@@ -364,8 +456,19 @@ impl Config {
         }
         if let Some(r) = &self.reviser {
             let d = r.hidden;
-            tables.push(("reviser.embedding".to_owned(), vec![words, self.embedding_dim]));
-            affine("reviser.projection".into(), d, self.embedding_dim);
+            let norm = match &r.bert {
+                None => {
+                    tables.push(("reviser.embedding".to_owned(), vec![words, self.embedding_dim]));
+                    affine("reviser.projection".into(), d, self.embedding_dim);
+                    "reviser.norm"
+                }
+                Some(b) => {
+                    tables.push(("reviser.pieces".to_owned(), vec![b.pieces, d]));
+                    tables.push(("reviser.positions".to_owned(), vec![b.positions, d]));
+                    tables.push(("reviser.token_type".to_owned(), vec![d]));
+                    "reviser.embedding_norm"
+                }
+            };
             for l in 0..r.layers {
                 affine(format!("reviser.layers.{l}.attention.qkv"), 3 * d, d);
                 affine(format!("reviser.layers.{l}.attention.output"), d, d);
@@ -377,7 +480,7 @@ impl Config {
                 .flat_map(|l| {
                     [format!("reviser.layers.{l}.norm1"), format!("reviser.layers.{l}.norm2")]
                 })
-                .chain(["reviser.norm".to_owned()])
+                .chain([norm.to_owned()])
             {
                 tables.push((format!("{name}.weight"), vec![d]));
                 tables.push((format!("{name}.bias"), vec![d]));
@@ -385,6 +488,32 @@ impl Config {
         }
         list.extend(tables);
         list
+    }
+
+    /// Does a pass read words by their row in the vocabulary?
+    fn reads_rows(&self) -> bool {
+        self.processor.is_some() || self.bert().is_none()
+    }
+
+    /// What its reviser has if that is a pretrained encoder.
+    pub(crate) fn bert(&self) -> Option<&BertConfig> {
+        self.reviser.as_ref().and_then(|reviser| reviser.bert.as_ref())
+    }
+}
+
+impl BertConfig {
+    /// `[CLS]` and `[SEP]`.
+    pub(crate) const ENDS: usize = 2;
+
+    /// How many pieces of words an input may have.
+    pub(crate) fn room(&self) -> usize {
+        self.positions - Self::ENDS
+    }
+
+    /// How many of them one word may have. The newest word, and the `delay` words before it that
+    /// its revision must read, always fit.
+    pub(crate) fn most_of_a_word(&self, delay: usize) -> usize {
+        self.room() / (delay + 1)
     }
 }
 
@@ -405,7 +534,7 @@ impl ReviserConfig {
     pub fn norm(&self) -> NormKind {
         self.norm.unwrap_or(match self.kind {
             ReviserKind::Transformer => NormKind::UnbiasedStd,
-            ReviserKind::LinearTransformer => NormKind::Standard,
+            ReviserKind::LinearTransformer | ReviserKind::Bert => NormKind::Standard,
         })
     }
 }

@@ -1,8 +1,10 @@
-//! A tiny model with random weights for the examples in the documentation.
+//! Tiny models with random weights for the examples in the documentation.
+
+use serde_json::json;
 
 use crate::{
-    Config, ControllerConfig, Labels, Parts, ProcessorConfig, ReviserConfig, ReviserKind,
-    Vocabulary,
+    BertConfig, Config, ControllerConfig, EncoderFiles, Labels, Parts, ProcessorConfig,
+    ReviserConfig, ReviserKind, TensorWriter, Vocabulary, WordPieces,
 };
 
 /// The parts of the tiny model.
@@ -24,6 +26,7 @@ pub fn parts() -> Parts {
             feed_forward: 16,
             heads: 2,
             norm: None,
+            bert: None,
         }),
         ..Config::default()
     };
@@ -31,4 +34,82 @@ pub fn parts() -> Parts {
     let vocabulary =
         Vocabulary::new(["play", "some", "jazz", "by", "miles", "davis"]).expect("six words");
     Parts::random(config, labels, vocabulary, 7).expect("consistent sizes")
+}
+
+/// The pieces of the tiny pretrained reviser: whole words, parts of words, and letters.
+const PIECES: [&str; 17] = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "some", "jazz", "by", "mi", "##les", "da", "##vis",
+    "zi", "##ther", "##s", "?", "##?",
+];
+
+/// The parts of the tiny model with a reviser that reads word pieces, at most twelve of them.
+pub fn pretrained() -> Parts {
+    let Parts { mut config, labels, vocabulary, .. } = parts();
+    config.reviser = Some(ReviserConfig {
+        kind: ReviserKind::Bert,
+        bert: Some(BertConfig { pieces: PIECES.len(), positions: 14, ..BertConfig::default() }),
+        ..config.reviser.expect("the tiny model has one")
+    });
+    let pieces = Some(WordPieces::new(PIECES).expect("different pieces"));
+    let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
+    Parts { pieces, ..parts }
+}
+
+/// A tiny encoder that labels words, as `transformers` would save it.
+pub fn encoder() -> EncoderFiles {
+    let (d, f, labels) = (8, 16, 3);
+    let mut writer = TensorWriter::default();
+    let mut count = 0;
+    let mut tensor = |name: String, shape: &[usize]| {
+        let values = (0..shape.iter().product()).map(|i: usize| {
+            count += 1;
+            ((i * 37 + count * 11) % 101) as f32 / 50.0 - 1.0
+        });
+        writer.f32(&name, shape, &values.collect::<Vec<_>>()).expect("a tensor");
+    };
+    let mut affine = |name: &str, outputs: usize, inputs: &[usize]| {
+        tensor(format!("{name}.weight"), &[&[outputs], inputs].concat());
+        tensor(format!("{name}.bias"), &[outputs]);
+    };
+    let layer = "bert.encoder.layer.0";
+    for part in ["self.query", "self.key", "self.value", "output.dense"] {
+        affine(&format!("{layer}.attention.{part}"), d, &[d]);
+    }
+    affine(&format!("{layer}.intermediate.dense"), f, &[d]);
+    affine(&format!("{layer}.output.dense"), d, &[f]);
+    for norm in ["encoder.layer.0.attention.output", "encoder.layer.0.output", "embeddings"] {
+        affine(&format!("bert.{norm}.LayerNorm"), d, &[]);
+    }
+    affine("classifier", labels, &[d]);
+    for (table, rows) in [("word", PIECES.len()), ("position", 14), ("token_type", 2)] {
+        tensor(format!("bert.embeddings.{table}_embeddings.weight"), &[rows, d]);
+    }
+    let config = json!({
+        "model_type": "bert", "architectures": ["BertForTokenClassification"],
+        "hidden_size": d, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": f, "max_position_embeddings": 14, "vocab_size": PIECES.len(),
+        "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+        "id2label": {"0": "O", "1": "B-artist", "2": "I-artist"},
+    });
+    let special = |name| json!({"SpecialToken": {"id": name, "type_id": 0}});
+    let text = json!({"Sequence": {"id": "A", "type_id": 0}});
+    let vocab: serde_json::Map<_, _> =
+        PIECES.iter().enumerate().map(|(id, piece)| ((*piece).to_owned(), json!(id))).collect();
+    let tokenizer = json!({
+        "version": "1.0", "truncation": null, "padding": null, "decoder": null,
+        "added_tokens": [{"id": 2, "content": "[CLS]", "special": true}],
+        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "TemplateProcessing",
+            "single": [special("[CLS]"), text, special("[SEP]")]},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": vocab},
+    });
+    EncoderFiles {
+        dir: "encoder".to_owned(),
+        config: config.to_string(),
+        weights: writer.to_bytes().expect("a file").into(),
+        tokenizer: tokenizer.to_string(),
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tapir_models::{ModelFiles, VECTORS};
 
-use crate::{Config, Error, Labels, Model, Parts, Result, Vocabulary, WordVectors};
+use crate::{Config, Error, Labels, Model, Parts, Result, Vocabulary, WordPieces, WordVectors};
 
 impl Model {
     /// The model that is there without being asked for: slots of voice assistants (`snips`).
@@ -59,14 +59,16 @@ impl Parts {
             Error::invalid(format!("model `{name}`"), reason)
         })?;
         let place = |file: &str| format!("the embedded models/{name}/{file}");
-        let ModelFiles { config, labels, vocabulary, weights, .. } = *model;
+        let ModelFiles { config, labels, vocabulary, pieces, weights, .. } = *model;
         let config = Config::from_json(config, &place("config.json"))?;
         let mut vocabulary = Vocabulary::from_text(vocabulary, &place("vocab.txt"))?;
         if config.vectors.is_some() {
             vocabulary = vocabulary.with_vectors(Arc::new(WordVectors::embedded()?));
         }
         let labels = Labels::from_text(labels, &place("labels.txt"))?;
-        Ok(Self { config, labels, vocabulary, weights: weights.into() })
+        let pieces = pieces.map(|text| WordPieces::from_text(text, &place("pieces.txt")));
+        let pieces = pieces.transpose()?;
+        Ok(Self { config, labels, vocabulary, pieces, weights: weights.into() })
     }
 }
 

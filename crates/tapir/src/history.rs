@@ -9,9 +9,10 @@
 use std::collections::VecDeque;
 
 use crate::decode::{Decoder, Search};
+use crate::lists::Lists;
 use crate::tape::{Reach, Rows, Tape};
-use crate::word::{Identity, Word};
-use crate::{Action, Model};
+use crate::word::{Identity, Word, Words};
+use crate::{Action, BertConfig, Model};
 
 /// The steps of a session. Those older than its window and undo are forgotten, now and then.
 pub(crate) struct History {
@@ -22,10 +23,14 @@ pub(crate) struct History {
     /// N: how many entries of memory the controller reads.
     entries: usize,
     delay: usize,
+    /// How many word pieces a revision reads, if the reviser reads pieces.
+    room: Option<usize>,
     /// Which word was read at each step. Row i is step i + 1.
     identities: Tape<Identity>,
-    /// What both passes read of it (the input buffer): rows of the vocabulary.
+    /// What the passes read of it (the input buffer): rows of the vocabulary.
     rows: Tape<u32>,
+    /// Its word pieces, if the reviser reads pieces.
+    pieces: Lists<u32>,
     /// Processor states after each step, [layers, 2, H]; row 0 is the state before any word. Its
     /// h's are Γʰ.
     states: Tape<f32>,
@@ -55,9 +60,10 @@ pub(crate) struct History {
 /// here: it is then cut, forgotten, cleared and counted with the others.
 macro_rules! tapes {
     ($history:ident $(, $mutable:tt)?) => {{
-        let tapes: [&$($mutable)? dyn Rows; 8] = [
+        let tapes: [&$($mutable)? dyn Rows; 9] = [
             &$($mutable)? $history.identities,
             &$($mutable)? $history.rows,
+            &$($mutable)? $history.pieces,
             &$($mutable)? $history.states,
             &$($mutable)? $history.controls,
             &$($mutable)? $history.memory,
@@ -124,8 +130,10 @@ impl History {
             undo,
             entries,
             delay: config.delay,
+            room: config.bert().map(BertConfig::room),
             identities: Tape::new(Reach::Window, 1),
             rows: Tape::new(Reach::Window, 1),
+            pieces: Lists::new(Reach::Window),
             states: Tape::of_states(Reach::Memory, state),
             controls: Tape::of_states(Reach::Memory, control),
             memory: Tape::new(Reach::Memory, memory),
@@ -176,23 +184,26 @@ impl History {
     }
 
     /// How many leading words a hypothesis shares with the words read so far.
-    pub(crate) fn shared(&self, words: &[Word]) -> usize {
+    pub(crate) fn shared(&self, words: &Words) -> usize {
         let base = self.identities.base();
         if words.len() < base
-            || digest(Identity::EMPTY, words[..base].iter().map(|w| w.identity)) != self.forgotten
+            || digest(Identity::EMPTY, words.identities().take(base)) != self.forgotten
         {
             return 0;
         }
-        let pairs = self.identities.all().iter().zip(&words[base..]);
-        base + pairs.take_while(|(read, word)| **read == word.identity).count()
+        let pairs = self.identities.all().iter().zip(words.identities().skip(base));
+        base + pairs.take_while(|(read, word)| *read == word).count()
     }
 
     // What a step appends, in this order.
 
     /// Begins a step with its word.
-    pub(crate) fn push_word(&mut self, word: Word) {
+    pub(crate) fn push_word(&mut self, word: Word, pieces: impl IntoIterator<Item = u32>) {
         self.identities.push(&[word.identity]);
         self.rows.push(&[word.row]);
+        if self.room.is_some() {
+            self.pieces.push(pieces);
+        }
     }
 
     /// What the processor made of the word.
@@ -248,14 +259,23 @@ impl History {
         self.memory.rows_mut(t - count..t).copy_from_slice(entries);
     }
 
-    /// What the reviser reads: the words in the window, as rows of the vocabulary. The one place
-    /// from which its input comes; another input stage puts its own tape here.
+    /// What the reviser reads: the words in the window, as rows of the vocabulary or as word pieces.
+    /// The one place from which its input comes.
     pub(crate) fn reviser_input(&self) -> &[u32] {
-        self.rows.rows(self.window_start()..self.len())
+        let window = self.window_start()..self.len();
+        if self.room.is_some() { self.pieces.lists(window) } else { self.rows.rows(window) }
     }
 
+    /// How many words that is.
+    pub(crate) fn revised_words(&self) -> usize {
+        self.len() - self.window_start()
+    }
+
+    /// Where the window begins: of a reviser that reads pieces, as many of the newest words as its
+    /// positions hold, and no more than of another.
     fn window_start(&self) -> usize {
-        self.len().saturating_sub(self.window)
+        let start = self.len().saturating_sub(self.window);
+        self.room.map_or(start, |room| self.pieces.last_within(start, room))
     }
 
     /// Takes the reviser's logits for [`reviser_input`](Self::reviser_input).
@@ -330,16 +350,18 @@ impl History {
     }
 
     /// Goes back to a mark that was made before the step or the revision that was interrupted, and
-    /// gives the word of that step. It computes nothing, so that it can be done while a panic
-    /// unwinds.
+    /// gives the word of that step back to the front of `unread`. It computes nothing, so that it
+    /// can be done while a panic unwinds.
     ///
     /// Of an interrupted revision, entries of memory may stay that only the revision explains.
     /// Nothing but the revision comes next, and it writes them.
-    pub(crate) fn roll_back(&mut self, mark: Mark) -> Option<Word> {
-        let begun = (mark.steps < self.len()).then(|| Word {
-            identity: self.identities.row(mark.steps)[0],
-            row: self.rows.row(mark.steps)[0],
-        });
+    pub(crate) fn roll_back(&mut self, mark: Mark, unread: &mut Words) {
+        if mark.steps < self.len() {
+            let step = mark.steps;
+            let (identity, row) = (self.identities.row(step)[0], self.rows.row(step)[0]);
+            let pieces = self.room.map_or(&[][..], |_| self.pieces.lists(step..step + 1));
+            unread.push_front(Word { identity, row }, pieces);
+        }
         while self.revisions.len() > mark.revisions
             && let Some(revision) = self.revisions.pop_back()
         {
@@ -349,7 +371,6 @@ impl History {
         // Where there is no first pass, a word has no label before its revision.
         self.labels.truncate(mark.labels);
         self.floor = mark.floor;
-        begun
     }
 
     /// Gives the steps before `end` the logits and labels that they had before a revision; says

@@ -87,6 +87,7 @@ pub fn import(
             feed_forward,
             heads: options.heads,
             norm: None,
+            bert: None,
         }),
         ..Config::default()
     };
@@ -169,7 +170,7 @@ pub fn import(
     }
     source.norm(&mut out, "reviser.norm", names.norm, names)?;
     source.affine("reviser.out_proj")?.write(&mut out, "reviser.output")?;
-    Ok(Parts { config, labels, vocabulary, weights: out.to_bytes()?.into() })
+    Ok(Parts { config, labels, vocabulary, pieces: None, weights: out.to_bytes()?.into() })
 }
 
 /// Names of a reviser's parts in the state dict.

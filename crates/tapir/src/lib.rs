@@ -41,7 +41,8 @@
 //! - A model with a **delay** of d labels a word when d more have been read.
 //! - [`batch`] computes many sessions at once; company changes no bit of an answer.
 //! - [`protocol`] is the same as JSON messages, [`Tokenizer`] makes words of text, [`spans`] makes
-//!   entities of labels, [`import()`] reads the authors' checkpoints.
+//!   entities of labels, [`import()`] reads the authors' checkpoints, [`import_encoder`] a fine-tuned
+//!   BERT.
 //!
 //! Files are named as the paper names its ideas: `model/processor.rs`, `model/memory.rs`,
 //! `model/controller.rs`, `model/policy.rs`, `model/reviser/`. `batch.rs` is Algorithm 1.
@@ -55,6 +56,7 @@ pub mod doctest;
 mod edit;
 #[cfg(feature = "embedded")]
 mod embedded;
+mod encoder;
 mod error;
 #[cfg(feature = "store")]
 mod find;
@@ -62,8 +64,10 @@ mod history;
 mod import;
 pub mod kernels;
 mod labels;
+mod lists;
 mod model;
 mod parts;
+mod pieces;
 pub mod protocol;
 mod session;
 mod session_options;
@@ -78,16 +82,18 @@ mod word;
 
 pub use bytes::Bytes;
 pub use config::{
-    Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind, ProcessorConfig,
-    ReviserConfig, ReviserKind, Scheme,
+    Activation, BertConfig, Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind,
+    ProcessorConfig, ReviserConfig, ReviserKind, Scheme,
 };
 pub use decode::Decoding;
 pub use edit::{Action, Edit, Update};
+pub use encoder::{Classifier, Encoder, EncoderFiles, EncoderOptions, import_encoder};
 pub use error::{Error, Result};
 pub use import::{ImportOptions, import};
 pub use labels::{Label, Labels, Span, spans};
 pub use model::Model;
 pub use parts::Parts;
+pub use pieces::{PieceRules, WordPieces};
 pub use session::{Finish, LONGEST_WORD, Session};
 pub use session_options::{FinalPass, Mode, SessionOptions};
 #[cfg(feature = "store")]

@@ -2,10 +2,12 @@
 //! trained.
 
 use crate::tensors::Tensors;
-use crate::{Bytes, Config, Labels, Model, Precision, Result, TensorWriter, Vocabulary};
+use crate::{
+    Bytes, Config, Labels, Model, Precision, Result, TensorWriter, Vocabulary, WordPieces,
+};
 
-/// A model before it is loaded: the content of `config.json`, `labels.txt`, `vocab.txt` and
-/// `model.safetensors`.
+/// A model before it is loaded: the content of `config.json`, `labels.txt`, `vocab.txt`,
+/// `pieces.txt` and `model.safetensors`.
 #[derive(Clone)]
 pub struct Parts {
     /// `config.json`
@@ -14,6 +16,8 @@ pub struct Parts {
     pub labels: Labels,
     /// `vocab.txt`, and the word vectors of an open vocabulary
     pub vocabulary: Vocabulary,
+    /// `pieces.txt`, if the reviser reads word pieces
+    pub pieces: Option<WordPieces>,
     /// `model.safetensors`
     pub weights: Bytes,
 }
@@ -33,7 +37,7 @@ impl Parts {
     }
 
     /// A model of the given sizes with random weights, the same for the same seed: for benchmarks
-    /// and tests.
+    /// and tests. It has no word pieces yet, which a reviser of kind `bert` needs.
     pub fn random(
         config: Config,
         labels: Labels,
@@ -59,7 +63,8 @@ impl Parts {
                 .collect();
             writer.f32(&name, &shape, &values)?;
         }
-        Ok(Self { config, labels, vocabulary, weights: writer.to_bytes()?.into() })
+        let weights = writer.to_bytes()?.into();
+        Ok(Self { config, labels, vocabulary, pieces: None, weights })
     }
 
     /// Loads the model: checks every part against the others and packs the weights.

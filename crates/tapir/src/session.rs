@@ -5,7 +5,7 @@
 //! words that are given and not yet read, the end of an utterance, and what has changed since the
 //! user was last told.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::batch::{self, Work};
 use crate::history::{History, Mark, Step};
 use crate::session_options::check_threshold;
-use crate::word::Word;
+use crate::word::Words;
 use crate::{
     Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update,
     Vocabulary,
@@ -53,14 +53,14 @@ pub struct Session {
     /// Reviser outputs by input, where they are kept.
     kept: Option<HashMap<Vec<u32>, Vec<f32>>>,
     /// Words that were given and not yet read.
-    unread: VecDeque<Word>,
+    unread: Words,
     progress: Progress,
     /// Where it stood before the batch that computes it now.
     mark: (Mark, Progress),
     /// The labels that the user knows of: those of the last update taken.
     told: Vec<u16>,
     /// Words that are given, while they are looked up.
-    given: Vec<Word>,
+    given: Words,
 }
 
 /// How far a session is with what it was given.
@@ -99,11 +99,11 @@ impl Session {
                 options.undo,
             ),
             kept: options.keep_revisions.then(HashMap::new),
-            unread: VecDeque::new(),
+            unread: Words::default(),
             progress: Progress::default(),
             mark: Default::default(),
             told: Vec::new(),
-            given: Vec::new(),
+            given: Words::default(),
             model,
         }
     }
@@ -136,7 +136,7 @@ impl Session {
     }
 
     /// Reads one word by its row in the model's [`Vocabulary`]. A row without a text is a word of
-    /// its own: no hypothesis shares it.
+    /// its own: no hypothesis shares it, and its word piece is the unknown one.
     pub fn push_id(&mut self, id: u32) -> Result<Update> {
         self.begin_push_id(id)?;
         Ok(self.run())
@@ -158,7 +158,7 @@ impl Session {
             return Err(Error::UnknownId { id, ids });
         }
         self.begin()?;
-        self.unread.push_back(Word::from_row(id));
+        self.unread.push_row(id, &self.model);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Session {
     pub fn begin_read<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
         self.with_words(words, |session, words| {
             session.begin()?;
-            session.unread.extend(words);
+            session.unread.extend(words, 0);
             Ok(())
         })
     }
@@ -206,12 +206,17 @@ impl Session {
     fn with_words<W: AsRef<str>>(
         &mut self,
         words: impl IntoIterator<Item = W>,
-        take: impl FnOnce(&mut Self, &[Word]) -> Result<()>,
+        take: impl FnOnce(&mut Self, &Words) -> Result<()>,
     ) -> Result<()> {
         let mut given = std::mem::take(&mut self.given);
         given.clear();
         let result = words.into_iter().try_for_each(|word| {
-            given.push(self.word(word.as_ref())?);
+            let word = word.as_ref();
+            match word.len() {
+                0 => return Err(Error::EmptyWord),
+                1..=LONGEST_WORD => given.push(word, &self.model),
+                bytes => return Err(Error::LongWord { bytes, limit: LONGEST_WORD }),
+            }
             Ok(())
         });
         let result = result.and_then(|()| take(self, &given));
@@ -219,7 +224,7 @@ impl Session {
         result
     }
 
-    fn begin_hypothesis(&mut self, words: &[Word]) -> Result<()> {
+    fn begin_hypothesis(&mut self, words: &Words) -> Result<()> {
         self.ready()?;
         let shared = self.history.shared(words);
         let taken_back = self.words() - shared;
@@ -235,7 +240,7 @@ impl Session {
             self.take_back(taken_back);
             shared
         };
-        self.unread.extend(&words[keep..]);
+        self.unread.extend(words, keep);
         Ok(())
     }
 
@@ -296,8 +301,9 @@ impl Session {
             if self.final_pass == FinalPass::Revise && self.mode == Mode::TwoPass {
                 self.progress.phase = Phase::Closing;
             }
-            let null = Word::from_row(Vocabulary::NULL);
-            self.unread.extend(std::iter::repeat_n(null, self.delay()));
+            for _ in 0..self.delay() {
+                self.unread.push_row(Vocabulary::NULL, &self.model);
+            }
             self.close();
         }
         Ok(())
@@ -316,7 +322,7 @@ impl Session {
         self.unread.len()
     }
 
-    /// How many words a revision would read now: what it costs.
+    /// How many words, or word pieces, a revision would read now: what it costs.
     pub fn revision_size(&self) -> usize {
         self.history.reviser_input().len()
     }
@@ -436,8 +442,8 @@ impl Session {
 
     /// Bytes that the session holds, its model and the thread's working memory not included.
     pub fn bytes(&self) -> usize {
-        let words = self.given.capacity() + self.unread.capacity();
-        let lists = self.told.capacity() * size_of::<u16>() + words * size_of::<Word>();
+        let words = self.given.bytes() + self.unread.bytes();
+        let lists = self.told.capacity() * size_of::<u16>() + words;
         let kept = self.kept.iter().flatten();
         let kept = kept.map(|(input, logits)| size_of_val(&input[..]) + size_of_val(&logits[..]));
         size_of::<Self>() + self.history.bytes() + lists + kept.sum::<usize>()
@@ -445,14 +451,6 @@ impl Session {
 
     fn delay(&self) -> usize {
         self.model.config().delay
-    }
-
-    fn word(&self, text: &str) -> Result<Word> {
-        match text.len() {
-            0 => Err(Error::EmptyWord),
-            1..=LONGEST_WORD => Ok(Word::new(text, self.model.vocabulary())),
-            bytes => Err(Error::LongWord { bytes, limit: LONGEST_WORD }),
-        }
     }
 
     fn probability(&self, position: usize, label: u16) -> f32 {
@@ -581,16 +579,14 @@ impl Session {
     /// After a batch that panicked: as before it. Computes nothing.
     pub(crate) fn roll_back(&mut self) {
         let (mark, progress) = self.mark;
-        if let Some(word) = self.history.roll_back(mark) {
-            self.unread.push_front(word);
-        }
+        self.history.roll_back(mark, &mut self.unread);
         self.progress = progress;
     }
 
-    /// Begins a step with the next unread word, and gives its row.
+    /// Begins a step with the next unread word, which there must be, and gives its row.
     pub(crate) fn begin_step(&mut self) -> u32 {
-        let word = self.unread.pop_front().unwrap_or(Word::from_row(Vocabulary::NULL));
-        self.history.push_word(word);
+        let (word, pieces) = self.unread.pop_front().expect("a session with a word to read");
+        self.history.push_word(word, pieces);
         word.row
     }
 

@@ -1,5 +1,5 @@
-//! A model on disk: a directory of `config.json`, `labels.txt`, `vocab.txt` and
-//! `model.safetensors`.
+//! A model on disk: a directory of `config.json`, `labels.txt`, `vocab.txt`, `model.safetensors` and,
+//! if its reviser reads word pieces, `pieces.txt`.
 //!
 //! At any instant the directory holds one whole model. A new one is written beside it and exchanged
 //! with it in one step; where the system cannot do that, the old one is set aside under a name by
@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::vectors::WordVectors;
-use crate::{Bytes, Config, Error, Labels, Model, Parts, Result, Vocabulary};
+use crate::{Bytes, Config, Error, Labels, Model, Parts, Result, Vocabulary, WordPieces};
 
 const CONFIG: &str = "config.json";
 const LABELS: &str = "labels.txt";
 const VOCABULARY: &str = "vocab.txt";
+const PIECES: &str = "pieces.txt";
 const WEIGHTS: &str = "model.safetensors";
 
 /// Text files of a model may not be larger than this.
@@ -116,6 +117,9 @@ impl Parts {
         write(&dir.join(CONFIG), self.config.to_json().as_bytes())?;
         write(&dir.join(LABELS), self.labels.to_text().as_bytes())?;
         write(&dir.join(VOCABULARY), self.vocabulary.to_text().as_bytes())?;
+        if let Some(pieces) = &self.pieces {
+            write(&dir.join(PIECES), pieces.to_text().as_bytes())?;
+        }
         write(&dir.join(WEIGHTS), &self.weights)?;
         if let (Some(name), Some(vectors)) = (&self.config.vectors, self.vocabulary.vectors()) {
             write(&dir.join(plain(dir, name)?), vectors.bytes())?;
@@ -161,6 +165,7 @@ struct Files {
     config: Config,
     labels: Plain,
     vocabulary: Plain,
+    pieces: Option<Plain>,
     vectors: Option<Vectors>,
     weights: Plain,
 }
@@ -180,12 +185,13 @@ impl Files {
         let vocabulary = Plain::open(&dir.join(VOCABULARY))?;
         let weights = Plain::open(&dir.join(WEIGHTS))?;
         let config = config.config()?;
+        let pieces = config.bert().map(|_| Plain::open(&dir.join(PIECES))).transpose()?;
         let vectors = config.vectors.as_ref().map(|name| Vectors::open(dir, name)).transpose()?;
-        Ok(Self { config, labels, vocabulary, vectors, weights })
+        Ok(Self { config, labels, vocabulary, pieces, vectors, weights })
     }
 
     fn read(self) -> Result<Parts> {
-        let Self { config, labels, vocabulary, vectors, weights } = self;
+        let Self { config, labels, vocabulary, pieces, vectors, weights } = self;
         let (labels, file) = labels.text()?;
         let labels = Labels::from_text(&labels, &file)?;
         let (words, file) = vocabulary.text()?;
@@ -193,7 +199,12 @@ impl Files {
         if let Some(vectors) = vectors {
             vocabulary = vocabulary.with_vectors(Arc::new(vectors.read()?));
         }
-        Ok(Parts { config, labels, vocabulary, weights: weights.bytes()? })
+        let pieces = pieces.map(|pieces| {
+            let (text, file) = pieces.text()?;
+            WordPieces::from_text(&text, &file)
+        });
+        let pieces = pieces.transpose()?;
+        Ok(Parts { config, labels, vocabulary, pieces, weights: weights.bytes()? })
     }
 }
 
@@ -225,7 +236,7 @@ impl Plain {
     }
 
     /// A text, and what errors call it.
-    fn text(self) -> Result<(String, String)> {
+    pub(crate) fn text(self) -> Result<(String, String)> {
         let path = self.path.clone();
         let text = String::from_utf8(self.read(LARGEST_TEXT)?).map_err(|error| {
             Error::invalid(path.display(), format!("not UTF-8: {}", error.utf8_error()))
@@ -458,7 +469,7 @@ fn parent(dir: &Path) -> &Path {
 /// A name from `config.json` must be a file name of its own: a model never reaches outside its
 /// directory and the one around it, and does not write over its own files.
 fn plain<'a>(dir: &Path, name: &'a str) -> Result<&'a str> {
-    let own = [CONFIG, LABELS, VOCABULARY, WEIGHTS].contains(&name);
+    let own = [CONFIG, LABELS, VOCABULARY, PIECES, WEIGHTS].contains(&name);
     if own || name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         return Err(Error::invalid(
             dir.join(CONFIG).display(),

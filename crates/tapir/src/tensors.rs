@@ -1,9 +1,9 @@
-//! `model.safetensors`: named arrays of f32, f16 or int8 with a scale per row.
+//! `model.safetensors`: named arrays of f32, f16, bf16 or int8 with a scale per row.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 
-use half::f16;
+use half::{bf16, f16};
 use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
@@ -123,7 +123,9 @@ impl Tensors {
     fn unsupported(&self, name: &str, dtype: Dtype) -> Error {
         Error::invalid(
             &self.file,
-            format!("tensor `{name}` is {dtype:?}, expected F32, F16 or I8 with `{name}{SCALE}`"),
+            format!(
+                "tensor `{name}` is {dtype:?}, expected F32, F16, BF16 or I8 with `{name}{SCALE}`"
+            ),
         )
     }
 
@@ -135,6 +137,9 @@ impl Tensors {
             Dtype::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
             Dtype::F16 => {
                 bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect()
+            }
+            Dtype::BF16 => {
+                bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32()).collect()
             }
             Dtype::I8 => {
                 let scales = self.scales(name, shape)?;
@@ -232,6 +237,11 @@ impl Tensors {
                 self.within(&FINITE, name, values)?;
                 Vec::new()
             }
+            Dtype::BF16 => {
+                let values = bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32());
+                self.within(&FINITE, name, values)?;
+                Vec::new()
+            }
             Dtype::I8 => self.scales(name, &shape)?,
             other => return Err(self.unsupported(name, other)),
         };
@@ -286,6 +296,14 @@ impl RowTable {
                     .iter()
                     .zip(out)
                     .for_each(|(b, o)| *o = f16::from_le_bytes(*b).to_f32());
+            }
+            Dtype::BF16 => {
+                row(2)
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .zip(out)
+                    .for_each(|(b, o)| *o = bf16::from_le_bytes(*b).to_f32());
             }
             _ => row(1)
                 .iter()

@@ -1,9 +1,12 @@
 //! What a word is, and what stands for it in a model's tables.
 
-use crate::Vocabulary;
+use std::collections::VecDeque;
 
-/// A word that a session was given. Whatever a pass reads of it is derived here, once: today the
-/// row of the word table; an input stage of word pieces would add its pieces.
+use crate::model::{FIRST, with_scratch};
+use crate::{Model, Vocabulary};
+
+/// A word that a session was given. Whatever a pass reads of it is derived once, when it is given:
+/// the row of the word table, and its pieces if the reviser reads pieces ([`Words`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     pub(crate) identity: Identity,
@@ -12,13 +15,105 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    pub(crate) fn new(text: &str, vocabulary: &Vocabulary) -> Self {
+    fn new(text: &str, vocabulary: &Vocabulary) -> Self {
         Self { identity: Identity::of(text.as_bytes()), row: vocabulary.id(text) }
     }
 
     /// A row without a text is a word of its own.
-    pub(crate) fn from_row(row: u32) -> Self {
+    fn from_row(row: u32) -> Self {
         Self { identity: Identity(u128::from(row)), row }
+    }
+}
+
+/// Words in their order, each with its pieces, of which the first has the bit [`FIRST`]. None has
+/// any if the model reads no pieces.
+#[derive(Default)]
+pub(crate) struct Words {
+    /// Each with the number of its pieces.
+    words: VecDeque<(Word, usize)>,
+    /// Those of all words, end to end.
+    pieces: VecDeque<u32>,
+}
+
+impl Words {
+    /// Adds a word as it is written.
+    pub(crate) fn push(&mut self, text: &str, model: &Model) {
+        let word = Word::new(text, model.vocabulary());
+        match model.splitter() {
+            None => self.push_back(word, []),
+            Some(splitter) => with_scratch(|scratch| {
+                let pieces = splitter.split(text, &mut scratch.splitting);
+                self.push_back(word, pieces.iter().copied());
+            }),
+        }
+    }
+
+    /// Adds a row of the vocabulary, which has no text: its piece is the unknown one.
+    pub(crate) fn push_row(&mut self, row: u32, model: &Model) {
+        let unknown = model.splitter().map(|splitter| splitter.unknown());
+        self.push_back(Word::from_row(row), unknown);
+    }
+
+    fn push_back(&mut self, word: Word, pieces: impl IntoIterator<Item = u32>) {
+        let before = self.pieces.len();
+        self.pieces.extend(pieces);
+        if let Some(first) = self.pieces.get_mut(before) {
+            *first |= FIRST;
+        }
+        self.words.push_back((word, self.pieces.len() - before));
+    }
+
+    /// Puts a word that was taken from the front back there, with its pieces.
+    pub(crate) fn push_front(&mut self, word: Word, pieces: &[u32]) {
+        pieces.iter().rev().for_each(|piece| self.pieces.push_front(*piece));
+        self.words.push_front((word, pieces.len()));
+    }
+
+    /// Takes the word at the front, with its pieces.
+    pub(crate) fn pop_front(&mut self) -> Option<(Word, impl Iterator<Item = u32>)> {
+        let (word, pieces) = self.words.pop_front()?;
+        Some((word, self.pieces.drain(..pieces)))
+    }
+
+    /// Adds the words of another list but the first `skip`.
+    pub(crate) fn extend(&mut self, other: &Self, skip: usize) {
+        let skipped = other.words.iter().take(skip).map(|(_, pieces)| pieces).sum::<usize>();
+        self.words.extend(other.words.range(skip..));
+        self.pieces.extend(other.pieces.range(skipped..));
+    }
+
+    /// Which words they are.
+    pub(crate) fn identities(&self) -> impl ExactSizeIterator<Item = Identity> {
+        self.words.iter().map(|(word, _)| word.identity)
+    }
+
+    /// Their rows.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().map(|(word, _)| word.row)
+    }
+
+    /// Their pieces.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = u32> {
+        self.pieces.iter().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        self.pieces.clear();
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<(Word, usize)>()
+            + self.pieces.capacity() * size_of::<u32>()
     }
 }
 

@@ -59,8 +59,10 @@ fn read(session: &mut Session, words: usize) -> usize {
 
 #[test]
 fn a_warm_session_allocates_nothing_per_word() {
-    for precision in [Precision::F32, Precision::Int8] {
-        let model: Model = tapir::doctest::parts().quantize(precision).unwrap().load().unwrap();
+    let tiny = [tapir::doctest::parts(), tapir::doctest::pretrained()];
+    let precisions = [Precision::F32, Precision::Int8];
+    for (parts, precision) in tiny.iter().flat_map(|parts| precisions.map(|to| (parts, to))) {
+        let model: Model = parts.quantize(precision).unwrap().load().unwrap();
         for mode in [Mode::TwoPass, Mode::FirstPass] {
             let options = SessionOptions::new().mode(mode).threshold(1.0).window(20).undo(8);
             let mut session = model.session_with(options).unwrap();
@@ -77,20 +79,23 @@ fn a_warm_session_allocates_nothing_per_word() {
 
 #[test]
 fn revisions_reuse_their_buffers() {
-    let model: Model = tapir::doctest::parts().load().unwrap();
-    let options = SessionOptions::new().threshold(0.0).window(20).undo(8);
-    let mut session = model.session_with(options).unwrap();
-    read(&mut session, 500);
-    // Only an update with more than two edits may allocate: its list belongs to the caller.
-    let allocations = read(&mut session, 1_000);
-    assert!(allocations <= 1_000, "{allocations} allocations in 1000 revisions");
+    for parts in [tapir::doctest::parts(), tapir::doctest::pretrained()] {
+        let model: Model = parts.load().unwrap();
+        let options = SessionOptions::new().threshold(0.0).window(20).undo(8);
+        let mut session = model.session_with(options).unwrap();
+        read(&mut session, 500);
+        // Only an update with more than two edits may allocate: its list belongs to the caller.
+        let allocations = read(&mut session, 1_000);
+        assert!(allocations <= 1_000, "{allocations} allocations in 1000 revisions");
+    }
 }
 
 /// Loads a model and says how many bytes were asked for on the way, and how large its files are.
 fn load(parts: Parts) -> (tapir::Result<Model>, usize, usize) {
     let text = parts.config.to_json().len()
         + parts.labels.to_text().len()
-        + parts.vocabulary.to_text().len();
+        + parts.vocabulary.to_text().len()
+        + parts.pieces.as_ref().map_or(0, |pieces| pieces.to_text().len());
     let files = text + parts.weights.len();
     let before = BYTES.with(Cell::get);
     let model = parts.load();
@@ -137,10 +142,11 @@ proptest! {
 
     #[test]
     fn loading_asks_for_no_more_than_the_files_hold(
-        changes in prop::collection::vec((0..12usize, prop_oneof![1..=1usize << 16, any::<usize>()]), 1..5),
+        parts in support::tiny(),
+        changes in prop::collection::vec((0..14usize, prop_oneof![1..=1usize << 16, any::<usize>()]), 1..5),
         precision in prop_oneof![Just(Precision::F32), Just(Precision::F16), Just(Precision::Int8)],
     ) {
-        let mut parts = tapir::doctest::parts().quantize(precision).unwrap();
+        let mut parts = parts.quantize(precision).unwrap();
         for (field, size) in changes {
             support::set_size(&mut parts.config, field, size);
         }

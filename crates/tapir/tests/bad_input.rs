@@ -481,12 +481,13 @@ proptest! {
     /// Any change of any byte is refused or harmless.
     #[test]
     fn damaged_weights_never_panic(
+        parts in support::tiny(),
         precision in prop_oneof![Just(Precision::F32), Just(Precision::F16), Just(Precision::Int8)],
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in prop::option::of(any::<prop::sample::Index>()),
         in_header in any::<bool>(),
     ) {
-        let parts = tapir::doctest::parts().quantize(precision).unwrap();
+        let parts = parts.quantize(precision).unwrap();
         let mut bytes = parts.weights.to_vec();
         let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         for (index, byte) in damage {
@@ -509,10 +510,11 @@ proptest! {
     /// Any sizes in the configuration, and any settings of a session, are refused or harmless.
     #[test]
     fn huge_sizes_never_panic(
-        changes in prop::collection::vec((0..12usize, size()), 1..4),
+        parts in support::tiny(),
+        changes in prop::collection::vec((0..14usize, size()), 1..4),
         window in size(), undo in size(),
     ) {
-        let mut parts = tapir::doctest::parts();
+        let mut parts = parts;
         for (field, size) in changes {
             support::set_size(&mut parts.config, field, size);
         }

@@ -4,7 +4,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{Operation, WORDS, operations, parts, word};
+use support::{Operation, WORDS, operations, parts, roomy_parts, word};
 use tapir::batch::{self, Work};
 use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOptions};
 
@@ -336,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn finish_ends_with_the_reviser(parts in parts(), words in prop::collection::vec(0..20usize, 0..20)) {
+    fn finish_ends_with_the_reviser(parts in roomy_parts(), words in prop::collection::vec(0..20usize, 0..20)) {
         let model = parts.load().unwrap();
         let mut screen = Vec::new();
         let mut session = model.session();

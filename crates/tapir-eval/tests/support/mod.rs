@@ -41,6 +41,7 @@ pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
             feed_forward: 9,
             heads: 2,
             norm: None,
+            bert: None,
         }),
         ..Config::default()
     };

@@ -92,7 +92,7 @@ impl Reviser {
             let qkv =
                 [&layer.query, &layer.key, &layer.value].map(|affine| affine.forward(x.clone()));
             let attended = match self.kind {
-                ReviserKind::Transformer => {
+                ReviserKind::Transformer | ReviserKind::Bert => {
                     transformer::attend(qkv, sentences, self.heads, dropout)
                 }
                 ReviserKind::LinearTransformer => {

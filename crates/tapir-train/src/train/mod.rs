@@ -514,6 +514,7 @@ impl<'a> TrainingRun<'a> {
             config: config.clone(),
             labels: self.labels.clone(),
             vocabulary: self.vocabulary.clone(),
+            pieces: None,
             weights: Bytes::from(writer.to_bytes()?),
         })
     }

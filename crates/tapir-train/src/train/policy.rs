@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use tapir::{Mode, Vocabulary};
-use tapir_data::{Example, Random};
+use tapir::Mode;
+use tapir_data::Example;
 
 use super::{Event, TrainingRun, expect};
 use crate::lessons::{Lesson, lessons};
@@ -27,10 +27,10 @@ impl TrainingRun<'_> {
         let mut weights =
             self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
         weights.take(&first_pass);
-        let Teaching { rounds, folds, unknown, .. } = self.preset.teaching;
-        let read = self.with_unknown_words(unknown)?;
+        let Teaching { rounds, folds, .. } = self.preset.teaching;
+        let read = self.examples(&self.train_sentences(), &[])?;
         let own;
-        let lessons = if folds == 1 && unknown <= 0.0 {
+        let lessons = if folds == 1 {
             self.lessons()?
         } else {
             own = self.lessons_by_fold(&read, on_event)?;
@@ -124,22 +124,6 @@ impl TrainingRun<'_> {
                 fold.iter().map(|i| (&examples[*i], &lessons[*i])).unzip();
             roll_in(&model, &examples, &lessons, guide)
         })
-    }
-
-    /// The training sentences, each word unknown with this probability: the passes know their own
-    /// training sentences too well to disagree as they will on others.
-    fn with_unknown_words(&self, unknown: f64) -> Result<Vec<Example>> {
-        let mut examples = self.examples(&self.train_sentences(), &[])?;
-        if unknown > 0.0 {
-            let mut random = Random::at(self.preset.seed, &[u64::MAX]);
-            let words = examples.iter_mut().flat_map(|example| &mut example.ids);
-            for id in words.filter(|id| **id > Vocabulary::NULL) {
-                if random.unit() < unknown {
-                    *id = Vocabulary::UNK;
-                }
-            }
-        }
-        Ok(examples)
     }
 
     /// Does something with each fold, given the name of its reviser's weights and the places of its

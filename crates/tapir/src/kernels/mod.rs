@@ -26,6 +26,7 @@ mod isa;
 mod lines;
 mod math;
 mod matrix;
+mod norm;
 mod portable;
 mod product_f32;
 mod product_int8;
@@ -39,8 +40,9 @@ pub use matrix::LARGEST_SCALE;
 // The benchmark of the kernels measures products by themselves.
 #[doc(hidden)]
 pub use matrix::{Matrix, Scratch, quantize_rows};
+pub(crate) use norm::layer_norm;
 pub use vectors::{axpy, dot, sigmoid, softmax, tanh};
-pub(crate) use vectors::{gates, relu};
+pub(crate) use vectors::{gates, gelu, gelu_tanh, relu};
 
 /// Panels to the tile with 1, 2, … rows where there are 32 registers of 16 lanes: at least eight
 /// sums in flight, and at most 24.

@@ -9,7 +9,7 @@ use super::simd::{LANES, Simd};
 
 /// A vector from the up to 16 numbers there are, and `pad`.
 #[inline(always)]
-fn read_padded<S: Simd>(s: S, from: &[f32], pad: f32) -> S::F32 {
+pub(super) fn read_padded<S: Simd>(s: S, from: &[f32], pad: f32) -> S::F32 {
     let mut whole = [pad; LANES];
     whole[..from.len()].copy_from_slice(from);
     s.read(&whole)
@@ -76,6 +76,10 @@ in_place! {
     pub tanh, tanh_with, Tanh = |s, v| math::tanh(s, v);
     /// max(0, x) in place; NaN stays.
     pub(crate) relu, relu_with, Relu = |s, v| s.max(s.splat(0.0), v);
+    /// x Φ(x) in place, Φ being the normal distribution.
+    pub(crate) gelu, gelu_with, Gelu = |s, v| math::gelu(s, v);
+    /// The same with Φ approximated by a hyperbolic tangent.
+    pub(crate) gelu_tanh, gelu_tanh_with, GeluTanh = |s, v| math::gelu_tanh(s, v);
 }
 
 struct Gates<'a> {
@@ -319,6 +323,43 @@ mod tests {
         check(tanh_with, f64::tanh, 20.0, 1e-37);
     }
 
+    /// Φ(x) by the series of its density, in which nothing cancels.
+    fn normal(x: f64) -> f64 {
+        let (mut term, mut sum) = (x.abs(), 0.0);
+        for i in 0..400 {
+            sum += term;
+            term *= x * x / f64::from(2 * i + 3);
+        }
+        let half = sum * (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        if x < 0.0 { 0.5 - half } else { 0.5 + half }
+    }
+
+    #[test]
+    fn gelu_is_accurate() {
+        let tanh = |x: f64| {
+            let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+            x / (1.0 + (-2.0 * u).exp())
+        };
+        let functions: [(fn(Isa, &mut [f32]), fn(f64) -> f64); 2] =
+            [(gelu_with, |x| x * normal(x)), (gelu_tanh_with, tanh)];
+        for ((function, right), isa) in
+            functions.into_iter().flat_map(|f| Isa::available().map(move |isa| (f, isa)))
+        {
+            for x in [1e-3, 1.0, 4.0, 12.0].into_iter().flat_map(inputs) {
+                let mut y = [x];
+                function(isa, &mut y);
+                let right = right(f64::from(x));
+                let error = (f64::from(y[0]) - right).abs();
+                // Of a negative number hardly anything may be left, which need not be so right.
+                assert!(
+                    error <= 1e-6 * right.abs() + 1e-9,
+                    "{isa}: f({x}) = {}, not {right}",
+                    y[0]
+                );
+            }
+        }
+    }
+
     /// Apply to numbers at the edge and compare with what is expected, where NaN equals NaN.
     fn check_edge(function: fn(Isa, &mut [f32]), cases: &[(f32, f32)]) {
         for isa in Isa::available() {
@@ -348,6 +389,13 @@ mod tests {
             relu_with,
             &[(0.0, 0.0), (-1.5, 0.0), (2.5, 2.5), (-inf, 0.0), (inf, inf), (nan, nan)],
         );
+        for gelu in [gelu_with, gelu_tanh_with] {
+            check_edge(
+                gelu,
+                &[(0.0, 0.0), (-0.0, -0.0), (20.0, 20.0), (-20.0, 0.0), (f32::MAX, f32::MAX)],
+            );
+            check_edge(gelu, &[(inf, inf), (-inf, 0.0), (f32::MIN, 0.0), (nan, nan)]);
+        }
     }
 
     fn numbers() -> impl Strategy<Value = Vec<f32>> {
@@ -360,7 +408,7 @@ mod tests {
         #[test]
         fn the_place_does_not_matter(x in numbers()) {
             for isa in Isa::available() {
-                for function in [exp_with, sigmoid_with, tanh_with, relu_with] {
+                for function in [exp_with, sigmoid_with, tanh_with, relu_with, gelu_with, gelu_tanh_with] {
                     let mut together = x.clone();
                     function(isa, &mut together);
                     for (x, y) in x.iter().zip(together) {

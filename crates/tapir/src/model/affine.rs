@@ -27,6 +27,10 @@ impl Affine {
         self.weight.outputs()
     }
 
+    pub(crate) fn inputs(&self) -> usize {
+        self.weight.inputs()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.weight.bytes() + size_of_val(&*self.bias)
     }

@@ -17,12 +17,17 @@ pub(crate) use input::Input;
 pub(crate) use memory::Memory;
 pub(crate) use policy::Policy;
 pub(crate) use processor::Processor;
-pub(crate) use reviser::Reviser;
+pub(crate) use reviser::{FIRST, Reviser};
 pub(crate) use scratch::{Scratch, Streams, with as with_scratch};
 
 use crate::decode::{Decoder, Search};
+use crate::pieces::Splitter;
 use crate::tensors::Tensors;
-use crate::{Config, Error, Labels, Mode, Parts, Result, Session, SessionOptions, Vocabulary};
+use crate::word::Words;
+use crate::{
+    BertConfig, Config, Error, Labels, Mode, Parts, Result, Session, SessionOptions, Vocabulary,
+    WordPieces,
+};
 
 /// A loaded model. Cloning shares it; every session of every thread reads the same weights.
 ///
@@ -62,7 +67,7 @@ pub(crate) struct Revision {
 impl Model {
     /// Loads a model from its parts.
     pub fn from_parts(parts: Parts) -> Result<Self> {
-        let Parts { config, labels, vocabulary, weights } = &parts;
+        let Parts { config, labels, vocabulary, pieces, weights } = &parts;
         config.validate("config.json")?;
         if config.vectors.is_some() != vocabulary.vectors().is_some() {
             let reason = match &config.vectors {
@@ -83,6 +88,19 @@ impl Model {
             );
             return Err(Error::invalid("config.json", reason));
         }
+        let (claimed, given) = (config.bert().map(|bert| bert.pieces), pieces.as_ref());
+        if claimed != given.map(WordPieces::len) {
+            let reason = match (claimed, given) {
+                (Some(claimed), Some(pieces)) => format!(
+                    "{} pieces, but `reviser.bert.pieces` of config.json is {claimed}; do both \
+                     files belong to the same model?",
+                    pieces.len()
+                ),
+                (Some(_), None) => "the reviser reads word pieces, but none were given".to_owned(),
+                (None, _) => "word pieces were given, but no reviser reads them".to_owned(),
+            };
+            return Err(Error::invalid("pieces.txt", reason));
+        }
         let tensors = Tensors::new(weights.clone(), "model.safetensors")?;
         let first_pass = config.processor.as_ref().map(|sizes| {
             let processor = Processor::load(&tensors, config, sizes, vocabulary, labels.len())?;
@@ -99,7 +117,7 @@ impl Model {
         let reviser = config
             .reviser
             .as_ref()
-            .map(|sizes| Reviser::load(&tensors, config, sizes, vocabulary, labels.len()));
+            .map(|sizes| Reviser::load(&tensors, config, sizes, vocabulary, given, labels.len()));
         let (first_pass, reviser) = (first_pass.transpose()?, reviser.transpose()?);
         // Now that the file is known to hold all that the configuration lists, however long a list.
         tensors.expect_no_others(&config.tensors(labels.len(), vocabulary.len()))?;
@@ -177,23 +195,34 @@ impl Model {
     ) -> Result<Vec<u16>> {
         let missing = || Error::MissingPart { mode: Mode::Restart, part: "reviser" };
         let reviser = self.reviser().ok_or_else(missing)?;
-        let mut ids: Vec<u32> =
-            words.into_iter().map(|word| self.vocabulary().id(word.as_ref())).collect();
-        if ids.is_empty() {
+        let mut given = Words::default();
+        words.into_iter().for_each(|word| given.push(word.as_ref(), self));
+        if given.is_empty() {
             return Ok(Vec::new());
         }
         let (delay, limit) = (self.config().delay, self.config().max_length);
-        ids.extend(std::iter::repeat_n(Vocabulary::NULL, delay));
-        if ids.len() > limit {
+        let mut labels = vec![0; given.len()];
+        (0..delay).for_each(|_| given.push_row(Vocabulary::NULL, self));
+        let too_long = |size: usize, what: &str, limit: usize| {
             let reason =
-                format!("an input of {} words, delay included, is longer than {limit}", ids.len());
-            return Err(Error::invalid("input", reason));
+                format!("an input of {size} {what}, delay included, is longer than {limit}");
+            Err(Error::invalid("input", reason))
+        };
+        if given.len() > limit {
+            return too_long(given.len(), "words", limit);
+        }
+        let input: Vec<u32> = match self.config().bert() {
+            None => given.rows().collect(),
+            Some(_) => given.pieces().collect(),
+        };
+        if let Some(room) = self.config().bert().map(BertConfig::room).filter(|r| *r < input.len())
+        {
+            return too_long(input.len(), "word pieces", room);
         }
         let width = self.labels().len();
-        let mut labels = vec![0; ids.len() - delay];
         with_scratch(|scratch| {
-            reviser.run(&ids, &[ids.len()], scratch);
-            let logits = &scratch.logits[delay * width..ids.len() * width];
+            reviser.run(&input, &[input.len()], scratch);
+            let logits = &scratch.logits[delay * width..given.len() * width];
             self.decoder().sequence(None, logits, &mut Search::default(), &mut labels);
         });
         Ok(labels)
@@ -223,6 +252,14 @@ impl Model {
 
     pub(crate) fn first_pass(&self) -> Option<&FirstPass> {
         self.0.first_pass.as_ref()
+    }
+
+    /// How words are cut into pieces, if the reviser reads pieces.
+    pub(crate) fn splitter(&self) -> Option<Splitter<'_>> {
+        let Parts { config, pieces, .. } = self.parts();
+        let (bert, pieces) = config.bert().zip(pieces.as_ref())?;
+        let most = bert.most_of_a_word(config.delay);
+        Some(Splitter { pieces, rules: &bert.rules, most })
     }
 
     pub(crate) fn reviser(&self) -> Option<&Reviser> {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::kernels;
+use crate::pieces::Splitting;
 
 /// Buffers that grow once and are then reused; their content between calls means nothing.
 #[derive(Default)]
@@ -22,7 +23,12 @@ pub(crate) struct Scratch {
     pub(crate) qkv: Vec<f32>,
     pub(crate) attended: Vec<f32>,
     pub(crate) inner: Vec<f32>,
+    /// Where each input of the reviser ends among the rows of x.
+    pub(crate) ends: Vec<usize>,
+    /// The rows that are first pieces of words.
+    pub(crate) firsts: Vec<usize>,
     pub(crate) logits: Vec<f32>,
+    pub(crate) splitting: Splitting,
     pub(crate) streams: Streams,
 }
 

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use tapir::{
-    Config, ControllerConfig, ControllerInput, Decoding, Labels, Parts, ProcessorConfig,
-    ReviserConfig, ReviserKind, Vocabulary,
+    Activation, BertConfig, Config, ControllerConfig, ControllerInput, Decoding, Labels, Parts,
+    PieceRules, ProcessorConfig, ReviserConfig, ReviserKind, Vocabulary, WordPieces,
 };
 
 /// How many words the random models know.
@@ -20,15 +20,36 @@ pub(crate) fn cases(cases: u32) -> ProptestConfig {
     }
 }
 
+/// A word of one to eight pieces.
 pub(crate) fn word(index: usize) -> String {
-    format!("w{index}")
+    format!("w{index}{}", ",;".repeat(index % 4))
 }
 
-/// Any small model: both revisers, one or two layers of everything, all delays, odd sizes, both ways
-/// to choose labels.
+/// The pieces of the random models.
+const PIECES: [&str; 18] = [
+    "[SEP]", "[CLS]", "w", "##0", "##1", "##2", "##3", "##4", "##5", "##6", "##7", "##8", "##9",
+    "w1", "w3", "w10", ",", "[UNK]",
+];
+
+/// Any small model: all revisers, one or two layers of everything, all delays, odd sizes, both ways
+/// to choose labels. A reviser that reads pieces may have positions for few of them.
 pub(crate) fn parts() -> impl Strategy<Value = Parts> {
+    parts_with(5..50)
+}
+
+/// The same with more positions than any test has pieces.
+pub(crate) fn roomy_parts() -> impl Strategy<Value = Parts> {
+    parts_with(300..310)
+}
+
+fn parts_with(positions: std::ops::Range<usize>) -> impl Strategy<Value = Parts> {
     let first_pass = (1..4usize, 1..10usize, proptest::option::of(1..7usize));
-    let second_pass = (any::<bool>(), 1..3usize, 1..4usize, 1..4usize, 1..20usize);
+    let kind = prop_oneof![
+        1 => Just((ReviserKind::Transformer, None)),
+        1 => Just((ReviserKind::LinearTransformer, None)),
+        2 => bert(positions).prop_map(|bert| (ReviserKind::Bert, Some(bert))),
+    ];
+    let second_pass = (kind, 1..3usize, 1..4usize, 1..4usize, 1..20usize);
     let controller = (1..3usize, 1..10usize, 1..6usize);
     (
         first_pass,
@@ -43,7 +64,7 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
         .prop_map(
             |(
                 (layers, hidden, projection),
-                (linear, r_layers, heads, head, ff),
+                ((kind, bert), r_layers, heads, head, ff),
                 (c_layers, c, memory),
                 delay,
                 e,
@@ -51,11 +72,10 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                 seed,
                 tau,
             )| {
-                let kind =
-                    if linear { ReviserKind::LinearTransformer } else { ReviserKind::Transformer };
                 let (state, output) = (ControllerInput::State, ControllerInput::Output);
                 let inputs: [&[_]; 4] = [&[], &[state], &[output], &[output, state]];
                 let inputs = inputs[seed as usize / 2 % 4];
+                let pieces = bert.as_ref().map(|_| WordPieces::new(PIECES).unwrap());
                 let config = Config {
                     task: "random".into(),
                     delay,
@@ -81,6 +101,7 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                         feed_forward: ff,
                         heads,
                         norm: None,
+                        bert,
                     }),
                     ..Config::default()
                 };
@@ -89,9 +110,23 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
                     |i: usize| format!("{}-{}", if i.is_multiple_of(2) { "B" } else { "I" }, i / 2);
                 let labels = Labels::new((0..n).map(name)).unwrap();
                 let vocabulary = Vocabulary::new((0..WORDS).map(word)).unwrap();
-                Parts::random(config, labels, vocabulary, seed).unwrap()
+                let parts = Parts::random(config, labels, vocabulary, seed).unwrap();
+                Parts { pieces, ..parts }
             },
         )
+}
+
+/// What a reviser that reads pieces has besides.
+fn bert(positions: std::ops::Range<usize>) -> impl Strategy<Value = BertConfig> {
+    let activation =
+        prop::sample::select(vec![Activation::Gelu, Activation::GeluTanh, Activation::Relu]);
+    (positions, activation, 1..4usize).prop_map(|(positions, activation, longest)| BertConfig {
+        pieces: PIECES.len(),
+        positions,
+        epsilon: 1e-5,
+        activation,
+        rules: PieceRules { longest, ..PieceRules::default() },
+    })
 }
 
 /// What a user does to a session.
@@ -115,7 +150,8 @@ pub(crate) fn operations(length: usize) -> impl Strategy<Value = Vec<Operation>>
     prop::collection::vec(operation, 1..length)
 }
 
-/// Sets one of the twelve sizes of a configuration that has all parts.
+/// Sets one of the fourteen sizes of a configuration that has all parts; the last two are of a
+/// reviser that reads pieces.
 pub(crate) fn set_size(config: &mut Config, field: usize, size: usize) {
     let (p, c, r) = (&mut config.processor, &mut config.controller, &mut config.reviser);
     let (p, c, r) = (p.as_mut().unwrap(), c.as_mut().unwrap(), r.as_mut().unwrap());
@@ -132,6 +168,15 @@ pub(crate) fn set_size(config: &mut Config, field: usize, size: usize) {
         9 => r.layers = size,
         10 => r.hidden = size,
         11 => (r.feed_forward, r.heads) = (size, 2),
-        _ => unreachable!("there are twelve"),
+        12 => r.bert.iter_mut().for_each(|bert| bert.pieces = size),
+        13 => r.bert.iter_mut().for_each(|bert| bert.positions = size),
+        _ => unreachable!("there are fourteen"),
     }
+}
+
+/// The tiny model, with a reviser of words or of pieces.
+pub(crate) fn tiny() -> impl Strategy<Value = Parts> {
+    any::<bool>().prop_map(|pieces| {
+        if pieces { tapir::doctest::pretrained() } else { tapir::doctest::parts() }
+    })
 }

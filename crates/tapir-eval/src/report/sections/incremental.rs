@@ -121,6 +121,7 @@ fn incremental_of(
         ReviserKind::LinearTransformer => {
             Some((*paper.linear_incremental.get(delay)?, paper.linear[delay]))
         }
+        ReviserKind::Bert => None,
     }
 }
 

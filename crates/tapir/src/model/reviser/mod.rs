@@ -1,31 +1,43 @@
 //! The reviser (§3): a bidirectional encoder that recomputes every label of the window. The second
 //! pass.
 //!
-//! Word vector, projection to d, positions, layers, norm, logits. The parts can be exchanged one by
-//! one: the input stage, the positions, the attention and the normalisation each have a file.
+//! Input stage, layers, norm, logits. The parts can be exchanged one by one: the input stages, the
+//! positions, the attention and the normalisation each have a file. A pretrained reviser is the same
+//! layers with another input stage, activation and norm.
 
 mod linear;
 mod norm;
+mod pieces;
 mod positions;
+mod words;
 
 use norm::Norm;
-use positions::Positions;
+pub(crate) use pieces::FIRST;
+use pieces::Pieces;
+use words::Words;
 
+use super::Affine;
 use super::scratch::{Scratch, take};
-use super::{Affine, Input};
 use crate::kernels;
 use crate::tensors::Tensors;
-use crate::{Config, Result, ReviserConfig, ReviserKind, Vocabulary};
+use crate::{Activation, Config, Result, ReviserConfig, ReviserKind, Vocabulary, WordPieces};
 
 pub(crate) struct Reviser {
     kind: ReviserKind,
     heads: usize,
-    input: Input,
-    positions: Positions,
+    input: Stage,
     layers: Vec<Layer>,
-    norm: Norm,
+    activation: Activation,
+    /// None where the last layer's own is the last.
+    norm: Option<Norm>,
     /// [labels, d]
     output: Affine,
+}
+
+/// What it reads, and how.
+enum Stage {
+    Words(Words),
+    Pieces(Pieces),
 }
 
 /// Post-norm: x ← norm₁(x + attention(x)), x ← norm₂(x + feed-forward(x)).
@@ -43,11 +55,13 @@ struct Layer {
 }
 
 impl Reviser {
+    /// `pieces` are those of a reviser that reads pieces.
     pub(crate) fn load(
         tensors: &Tensors,
         config: &Config,
         sizes: &ReviserConfig,
         vocabulary: &Vocabulary,
+        pieces: Option<&WordPieces>,
         labels: usize,
     ) -> Result<Self> {
         let (d, f) = (sizes.hidden, sizes.feed_forward);
@@ -58,36 +72,51 @@ impl Reviser {
                 merge: Affine::load(tensors, &name("attention.output"), d, d)?,
                 inner: Affine::load(tensors, &name("feed_forward.inner"), f, d)?,
                 outer: Affine::load(tensors, &name("feed_forward.outer"), d, f)?,
-                norm1: Norm::load(tensors, &name("norm1"), d, sizes.norm())?,
-                norm2: Norm::load(tensors, &name("norm2"), d, sizes.norm())?,
+                norm1: Norm::load(tensors, &name("norm1"), sizes)?,
+                norm2: Norm::load(tensors, &name("norm2"), sizes)?,
             })
         };
-        Ok(Self {
-            kind: sizes.kind,
-            heads: sizes.heads,
-            input: Input::load(tensors, "reviser", config, vocabulary, Some(d))?,
-            layers: (0..sizes.layers).map(layer).collect::<Result<_>>()?,
-            norm: Norm::load(tensors, "reviser.norm", d, sizes.norm())?,
-            output: Affine::load(tensors, "reviser.output", labels, d)?,
-            // Last, when the file has shown that it holds matrices of this width.
-            positions: Positions::sinusoidal(config.max_length, d),
-        })
+        let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
+        let output = Affine::load(tensors, "reviser.output", labels, d)?;
+        // Last, when the file has shown that it holds matrices of this width.
+        let (input, activation, norm) = match sizes.bert.as_ref().zip(pieces) {
+            None => {
+                let words = Words::load(tensors, config, sizes, vocabulary)?;
+                let norm = Norm::load(tensors, "reviser.norm", sizes)?;
+                (Stage::Words(words), Activation::Relu, Some(norm))
+            }
+            Some((bert, pieces)) => {
+                let pieces = Pieces::load(tensors, sizes, bert, pieces)?;
+                (Stage::Pieces(pieces), bert.activation, None)
+            }
+        };
+        Ok(Self { kind: sizes.kind, heads: sizes.heads, input, layers, activation, norm, output })
     }
 
     pub(crate) fn bytes(&self) -> usize {
         let layer = |l: &Layer| l.qkv.bytes() + l.merge.bytes() + l.inner.bytes() + l.outer.bytes();
-        self.input.bytes() + self.layers.iter().map(layer).sum::<usize>() + self.output.bytes()
+        let input = match &self.input {
+            Stage::Words(words) => words.bytes(),
+            Stage::Pieces(_) => 0,
+        };
+        input + self.layers.iter().map(layer).sum::<usize>() + self.output.bytes()
     }
 
     /// Reads several inputs, laid end to end, the first of which ends before `ends[0]` and so on.
     /// Leaves the logits of all words, [words, labels], in `scratch.logits`.
+    ///
+    /// An input is rows of the vocabulary, one per word, or word pieces, of which the first of each
+    /// word has the bit [`FIRST`].
     pub(crate) fn run(&self, ids: &[u32], ends: &[usize], scratch: &mut Scratch) {
-        let (rows, d) = (ids.len(), self.input.size());
-        let inputs = || std::iter::once(&0).chain(ends).zip(ends).map(|(start, end)| *start..*end);
-        self.input.embed(ids, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
-        for input in inputs() {
-            self.positions.add(&mut scratch.x[input.start * d..input.end * d]);
+        let d = self.output.inputs();
+        match &self.input {
+            Stage::Words(words) => words.embed(ids, ends, scratch),
+            Stage::Pieces(pieces) => pieces.embed(ids, ends, d, scratch),
         }
+        let rows = scratch.x.len() / d;
+        let ends = std::mem::take(&mut scratch.ends);
+        let inputs =
+            || std::iter::once(&0).chain(&ends).zip(&ends).map(|(start, end)| *start..*end);
         for layer in &self.layers {
             let qkv = take(&mut scratch.qkv, rows * 3 * d);
             layer.qkv.apply(&scratch.x, rows, qkv, &mut scratch.kernel);
@@ -96,7 +125,7 @@ impl Reviser {
                 let qkv = &mut qkv[input.start * 3 * d..input.end * 3 * d];
                 let attended = &mut attended[input.start * d..input.end * d];
                 match self.kind {
-                    ReviserKind::Transformer => {
+                    ReviserKind::Transformer | ReviserKind::Bert => {
                         let room = &mut scratch.scores;
                         kernels::attention(qkv, attended, input.len(), self.heads, room);
                     }
@@ -111,17 +140,23 @@ impl Reviser {
 
             let inner = take(&mut scratch.inner, rows * layer.inner.outputs());
             layer.inner.apply(&scratch.x, rows, inner, &mut scratch.kernel);
-            kernels::relu(inner);
+            match self.activation {
+                Activation::Gelu => kernels::gelu(inner),
+                Activation::GeluTanh => kernels::gelu_tanh(inner),
+                Activation::Relu => kernels::relu(inner),
+            }
             layer.outer.apply(inner, rows, merged, &mut scratch.kernel);
             layer.norm2.add(&mut scratch.x, merged);
         }
-        self.norm.apply(&mut scratch.x);
-        let labels = self.output.outputs();
-        self.output.apply(
-            &scratch.x,
-            rows,
-            take(&mut scratch.logits, rows * labels),
-            &mut scratch.kernel,
-        );
+        scratch.ends = ends;
+        if let Some(norm) = &self.norm {
+            norm.apply(&mut scratch.x);
+        }
+        if let Stage::Pieces(_) = self.input {
+            Pieces::gather(d, scratch);
+        }
+        let words = scratch.x.len() / d;
+        let logits = take(&mut scratch.logits, words * self.output.outputs());
+        self.output.apply(&scratch.x, words, logits, &mut scratch.kernel);
     }
 }

@@ -1,21 +1,35 @@
-//! Layer normalisation, in the two forms that the authors' revisers use.
+//! Layer normalisation, in the two forms that the authors' revisers use, and in that of a
+//! pretrained one.
 
+use crate::kernels;
 use crate::tensors::Tensors;
-use crate::{NormKind, Result};
+use crate::{NormKind, Result, ReviserConfig};
 
 const EPSILON: f32 = 1e-5;
 
 pub(super) struct Norm {
-    kind: NormKind,
+    form: Form,
     weight: Vec<f32>,
     bias: Vec<f32>,
 }
 
+/// What computes it.
+enum Form {
+    /// Plain loops: every model that was trained with them keeps its bits.
+    Loops(NormKind),
+    /// A kernel, with the ε that the encoder was trained with.
+    Kernel { epsilon: f32 },
+}
+
 impl Norm {
-    pub(super) fn load(tensors: &Tensors, name: &str, size: usize, kind: NormKind) -> Result<Self> {
-        let weight = tensors.values(&format!("{name}.weight"), &[size])?;
-        let bias = tensors.values(&format!("{name}.bias"), &[size])?;
-        Ok(Self { kind, weight, bias })
+    pub(super) fn load(tensors: &Tensors, name: &str, sizes: &ReviserConfig) -> Result<Self> {
+        let form = match &sizes.bert {
+            None => Form::Loops(sizes.norm()),
+            Some(bert) => Form::Kernel { epsilon: bert.epsilon },
+        };
+        let weight = tensors.values(&format!("{name}.weight"), &[sizes.hidden])?;
+        let bias = tensors.values(&format!("{name}.bias"), &[sizes.hidden])?;
+        Ok(Self { form, weight, bias })
     }
 
     /// x ← norm(x + y), both [rows, d]: the residual connection of a post-norm layer.
@@ -26,11 +40,18 @@ impl Norm {
 
     /// x ← norm(x), [rows, d].
     pub(super) fn apply(&self, x: &mut [f32]) {
+        match self.form {
+            Form::Loops(kind) => self.apply_plain(x, kind),
+            Form::Kernel { epsilon } => kernels::layer_norm(x, &self.weight, &self.bias, epsilon),
+        }
+    }
+
+    fn apply_plain(&self, x: &mut [f32], kind: NormKind) {
         let d = self.weight.len();
         for row in x.chunks_exact_mut(d) {
             let mean = sum(row, |value| value) / d as f32;
             let squares = sum(row, |value| (value - mean) * (value - mean));
-            let factor = match self.kind {
+            let factor = match kind {
                 // With d = 1 the unbiased deviation is 0/0; its limit, dividing by ε alone, keeps
                 // the row finite.
                 NormKind::UnbiasedStd => 1.0 / ((squares / (d.max(2) - 1) as f32).sqrt() + EPSILON),

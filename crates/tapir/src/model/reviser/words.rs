@@ -1,0 +1,42 @@
+//! What the authors' revisers read: a word's vector, projected to d, and its sinusoidal position.
+
+use super::positions::Positions;
+use crate::model::Input;
+use crate::model::scratch::Scratch;
+use crate::tensors::Tensors;
+use crate::{Config, Result, ReviserConfig, Vocabulary};
+
+pub(super) struct Words {
+    input: Input,
+    positions: Positions,
+}
+
+impl Words {
+    pub(super) fn load(
+        tensors: &Tensors,
+        config: &Config,
+        sizes: &ReviserConfig,
+        vocabulary: &Vocabulary,
+    ) -> Result<Self> {
+        let d = sizes.hidden;
+        let input = Input::load(tensors, "reviser", config, vocabulary, Some(d))?;
+        Ok(Self { input, positions: Positions::sinusoidal(config.max_length, d) })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.input.bytes()
+    }
+
+    /// A row for each word: x, [words, d], in `scratch.x`, and where each input ends in
+    /// `scratch.ends`.
+    pub(super) fn embed(&self, ids: &[u32], ends: &[usize], scratch: &mut Scratch) {
+        self.input.embed(ids, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
+        let (d, mut start) = (self.input.size(), 0);
+        for end in ends {
+            self.positions.add(&mut scratch.x[start * d..end * d]);
+            start = *end;
+        }
+        scratch.ends.clear();
+        scratch.ends.extend_from_slice(ends);
+    }
+}

@@ -1,0 +1,158 @@
+//! `tokenizer.json` of Hugging Face's `tokenizers`, as far as it is a BERT's.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::{PREFIX, PieceRules, SPECIAL, WordPieces};
+use crate::vocabulary::shorten;
+use crate::{Error, Result};
+
+/// The file. What only matters to texts that are cut, filled up or put together again is ignored.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tokenizer {
+    #[serde(rename = "version")]
+    _version: Option<IgnoredAny>,
+    #[serde(rename = "truncation")]
+    _truncation: Option<IgnoredAny>,
+    #[serde(rename = "padding")]
+    _padding: Option<IgnoredAny>,
+    #[serde(rename = "decoder")]
+    _decoder: Option<IgnoredAny>,
+    #[serde(default)]
+    added_tokens: Vec<AddedToken>,
+    normalizer: Normalizer,
+    pre_tokenizer: Value,
+    post_processor: Value,
+    model: Model,
+}
+
+#[derive(Deserialize)]
+struct AddedToken {
+    id: u32,
+    content: String,
+    #[serde(default)]
+    special: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+enum Normalizer {
+    BertNormalizer {
+        clean_text: bool,
+        handle_chinese_chars: bool,
+        strip_accents: Option<bool>,
+        lowercase: bool,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+enum Model {
+    WordPiece {
+        unk_token: String,
+        continuing_subword_prefix: String,
+        max_input_chars_per_word: usize,
+        vocab: BTreeMap<String, u32>,
+    },
+}
+
+pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
+    let invalid = |reason: String| Error::invalid(file, reason);
+    let tokenizer: Tokenizer =
+        serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
+    let Model::WordPiece {
+        unk_token,
+        continuing_subword_prefix,
+        max_input_chars_per_word: longest,
+        vocab,
+    } = tokenizer.model;
+    for (name, found, expected) in [
+        ("unk_token", &unk_token, SPECIAL[0]),
+        ("continuing_subword_prefix", &continuing_subword_prefix, PREFIX),
+    ] {
+        if found != expected {
+            let found = shorten(found);
+            return Err(invalid(format!("`model.{name}` is {found:?}, expected {expected:?}")));
+        }
+    }
+    let pre_tokenizer = &tokenizer.pre_tokenizer["type"];
+    if pre_tokenizer != "BertPreTokenizer" {
+        let reason = format!("`pre_tokenizer` is {pre_tokenizer}, expected BertPreTokenizer");
+        return Err(invalid(reason));
+    }
+    let pieces = by_id(&vocab).map_err(invalid)?;
+    let pieces = WordPieces::build(pieces, file)?;
+    if let Some(token) = tokenizer.added_tokens.iter().find(|token| {
+        // A special piece of the list is no other by being named again.
+        !token.special || vocab.get(&token.content) != Some(&token.id)
+    }) {
+        let reason = format!(
+            "`added_tokens` has {:?} with id {}: tokens beside the pieces of the model are not \
+             supported",
+            shorten(&token.content),
+            token.id
+        );
+        return Err(invalid(reason));
+    }
+    let ends = ends(&tokenizer.post_processor);
+    if ends.as_deref() != Some(&SPECIAL[1..]) {
+        let reason = format!(
+            "`post_processor` is {}, expected one that puts a text between [CLS] and [SEP], all of \
+             type 0",
+            shorten(&tokenizer.post_processor.to_string())
+        );
+        return Err(invalid(reason));
+    }
+    let Normalizer::BertNormalizer { clean_text, handle_chinese_chars, strip_accents, lowercase } =
+        tokenizer.normalizer;
+    let rules = PieceRules {
+        clean: clean_text,
+        split_chinese: handle_chinese_chars,
+        strip_accents: strip_accents.unwrap_or(lowercase),
+        lowercase,
+        longest,
+    };
+    Ok((pieces, rules))
+}
+
+/// The pieces in the order of their ids, of which each from 0 on must be there once.
+fn by_id(vocab: &BTreeMap<String, u32>) -> Result<Vec<&str>, String> {
+    let mut pieces = vec![None; vocab.len()];
+    for (piece, id) in vocab {
+        let count = vocab.len();
+        let place = pieces.get_mut(*id as usize).ok_or_else(|| {
+            let piece = shorten(piece);
+            format!("`model.vocab` has {count} pieces, but {piece:?} has the id {id}")
+        })?;
+        if let Some(other) = place.replace(piece.as_str()) {
+            let (a, b) = (shorten(other), shorten(piece));
+            return Err(format!("`model.vocab` gives {a:?} and {b:?} the same id {id}"));
+        }
+    }
+    // As many ids as pieces, each below their number and none twice: all are there.
+    Ok(pieces.into_iter().flatten().collect())
+}
+
+/// What a post-processor puts before and after a text, if that is all it does.
+fn ends(processor: &Value) -> Option<Vec<&str>> {
+    match processor["type"].as_str()? {
+        "BertProcessing" => ["cls", "sep"].iter().map(|end| processor[end][0].as_str()).collect(),
+        "TemplateProcessing" => {
+            let [before, text, after] = &processor["single"].as_array()?[..] else { return None };
+            let text = &text["Sequence"];
+            (text["id"] == "A" && text["type_id"] == 0).then_some(())?;
+            [before, after].into_iter().map(special).collect()
+        }
+        _ => None,
+    }
+}
+
+/// The special token of a template's part, if its type is 0.
+fn special(part: &Value) -> Option<&str> {
+    let token = &part["SpecialToken"];
+    token["id"].as_str().filter(|_| token["type_id"] == 0)
+}
