@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The file. What only matters to texts that are cut, filled up or put together again is ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Tokenizer {
+struct TokenizerJson {
     #[serde(rename = "version")]
     _version: Option<IgnoredAny>,
     #[serde(rename = "truncation")]
@@ -62,7 +62,7 @@ enum Model {
 
 pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
     let invalid = |reason: String| Error::invalid(file, reason);
-    let tokenizer: Tokenizer =
+    let tokenizer: TokenizerJson =
         serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
     let Model::WordPiece {
         unk_token,
@@ -84,6 +84,8 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
         let reason = format!("`pre_tokenizer` is {pre_tokenizer}, expected BertPreTokenizer");
         return Err(invalid(reason));
     }
+    let pieces = by_id(&vocab).map_err(invalid)?;
+    let pieces = WordPieces::build(pieces, file)?;
     if let Some(token) = tokenizer.added_tokens.iter().find(|token| {
         // A special piece of the list is no other by being named again.
         !token.special || vocab.get(&token.content) != Some(&token.id)
@@ -96,8 +98,6 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
         );
         return Err(invalid(reason));
     }
-    let pieces = by_id(&vocab).map_err(invalid)?;
-    let pieces = WordPieces::build(pieces, file)?;
     let ends = ends(&tokenizer.post_processor);
     if ends.as_deref() != Some(&SPECIAL[1..]) {
         let reason = format!(
