@@ -1,25 +1,36 @@
-//! `tapir import`: a model trained with the authors' implementation.
+//! `tapir import`: a model trained elsewhere.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use tapir::{Bytes, ImportOptions, Labels, Scheme, Vocabulary};
+use tapir::{
+    Bytes, EncoderFiles, EncoderOptions, ImportOptions, Labels, Parts, Scheme, Vocabulary,
+};
 
-/// Import a model trained with the authors' implementation
+/// Import a model trained elsewhere
 ///
-/// Takes the state dict of a two-pass model, saved as safetensors (in Python:
-/// safetensors.torch.save_file(model.state_dict(), "state.safetensors")). All sizes are read from
-/// it; what it does not say is given by flags.
+/// Takes the state dict of a two-pass model of the authors' implementation, saved as safetensors (in
+/// Python: safetensors.torch.save_file(model.state_dict(), "state.safetensors")). All sizes are read
+/// from it; what it does not say is given by flags.
 ///
-/// Example: tapir import state.safetensors runs/snips --vocab words.txt --labels labels.txt
-/// --memory 5
+/// With --encoder it takes a Hugging Face directory (config.json, model.safetensors, tokenizer.json)
+/// of a BertForTokenClassification. The model then has a reviser and no first pass: it labels all
+/// words anew at each.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tapir import state.safetensors runs/snips --vocab words.txt --labels labels.txt --memory 5
+  tapir import --encoder my-bert runs/ner")]
 pub(crate) struct Import {
-    /// The state dict
+    /// The state dict, or with --encoder the directory
+    #[arg(value_name = "FROM")]
     state: PathBuf,
     /// The model directory to write
     out: PathBuf,
+    /// Read the Hugging Face directory of a fine-tuned BERT
+    #[arg(long, conflicts_with_all =
+        ["vocab", "labels", "heads", "memory", "delay", "threshold", "prefix"])]
+    encoder: bool,
     /// Words by id from 3 on, one per line (ids 0 to 2 are padding, UNK and NULL); without it they
     /// are named by number
     #[arg(long)]
@@ -56,6 +67,27 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self) -> Result<()> {
+        let parts = if self.encoder { self.read_encoder()? } else { self.read_state()? };
+        let source = || self.state.display().to_string();
+        parts.clone().load().with_context(source)?;
+        crate::write_model(&parts, &self.out, self.force)?;
+        writeln!(
+            std::io::stdout(),
+            "{}: {:.2} MB, {} labels",
+            self.out.display(),
+            parts.weights.len() as f64 / 1e6,
+            parts.labels.len()
+        )?;
+        Ok(())
+    }
+
+    fn read_encoder(&self) -> Result<Parts> {
+        let options =
+            EncoderOptions { task: self.task.clone(), scheme: self.plain.then_some(Scheme::Plain) };
+        Ok(tapir::import_encoder(&EncoderFiles::open(&self.state)?, &options)?)
+    }
+
+    fn read_state(&self) -> Result<Parts> {
         let read = |path: &PathBuf| {
             std::fs::read_to_string(path).with_context(|| path.display().to_string())
         };
@@ -70,25 +102,15 @@ impl Import {
             None => None,
         };
         let options = ImportOptions {
-            prefix: self.prefix,
+            prefix: self.prefix.clone(),
             heads: self.heads,
             memory: self.memory,
             delay: self.delay,
             threshold: self.threshold,
-            task: self.task,
+            task: self.task.clone(),
             scheme: if self.plain { Scheme::Plain } else { Scheme::Iob },
         };
         let file = self.state.display().to_string();
-        let parts = tapir::import(Bytes::open(&self.state)?, &file, &options, labels, vocabulary)?;
-        parts.clone().load().with_context(|| file)?;
-        crate::write_model(&parts, &self.out, self.force)?;
-        writeln!(
-            std::io::stdout(),
-            "{}: {:.2} MB, {} labels",
-            self.out.display(),
-            parts.weights.len() as f64 / 1e6,
-            parts.labels.len()
-        )?;
-        Ok(())
+        Ok(tapir::import(Bytes::open(&self.state)?, &file, &options, labels, vocabulary)?)
     }
 }

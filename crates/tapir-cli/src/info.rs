@@ -37,17 +37,19 @@ impl Info {
 
 fn as_json(model: &Model) -> Result<String> {
     let (first_pass, reviser) = model.weight_bytes();
-    let info = json!({
+    let mut info = json!({
         "config": model.config(),
         "labels": model.labels().iter().collect::<Vec<_>>(),
         "words": model.vocabulary().len(),
         "ids": model.vocabulary().ids(),
-        "pieces": model.parts().pieces.as_ref().map(|pieces| pieces.len()),
         "file_bytes": model.parts().weights.len(),
         "first_pass_bytes": first_pass,
         "reviser_bytes": reviser,
         "kernels": tapir::kernels::isa().to_string(),
     });
+    if let Some(pieces) = &model.parts().pieces {
+        info["pieces"] = pieces.len().into();
+    }
     Ok(serde_json::to_string_pretty(&info)? + "\n")
 }
 
