@@ -92,7 +92,7 @@ pub(crate) fn test() -> Result<()> {
     Ok(())
 }
 
-/// What a reader has: a text, and a corpus as the guide describes it.
+/// What a reader has: a text, a corpus as the guide describes it, and a fine-tuned encoder.
 fn prepare(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("shop"))?;
     fs::write(folder.join("notes.txt"), "play some jazz\nbook a table in boston\n")?;
@@ -110,6 +110,11 @@ fn prepare(folder: &Path) -> Result<()> {
     }
     fs::write(folder.join("shop/train.tsv"), &corpus)?;
     fs::write(folder.join("shop/test.tsv"), &corpus)?;
+    let encoder = crate::root().join("crates/tapir/tests/parity-bert/bert_a");
+    fs::create_dir(folder.join("my-bert"))?;
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        fs::copy(encoder.join(file), folder.join("my-bert").join(file))?;
+    }
     Ok(())
 }
 
