@@ -20,7 +20,7 @@ use tapir::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   tapir import state.safetensors runs/snips --vocab words.txt --labels labels.txt --memory 5
-  tapir import --encoder bert-base-NER runs/ner")]
+  tapir import --encoder my-bert runs/ner")]
 pub(crate) struct Import {
     /// The state dict, or with --encoder the directory
     #[arg(value_name = "FROM")]

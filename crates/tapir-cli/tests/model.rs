@@ -79,3 +79,54 @@ fn errors_say_what_was_wrong() {
         .failure()
         .stderr(contains("60 word rows"));
 }
+
+/// The files of a tiny encoder, as `transformers` saves one.
+fn encoder(dir: &std::path::Path) -> std::path::PathBuf {
+    let (files, dir) = (tapir::doctest::encoder(), dir.join("encoder"));
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("config.json"), files.config).unwrap();
+    std::fs::write(dir.join("tokenizer.json"), files.tokenizer).unwrap();
+    std::fs::write(dir.join("model.safetensors"), &*files.weights).unwrap();
+    dir
+}
+
+#[test]
+fn a_bert_becomes_a_model_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, model, small) =
+        (encoder(dir.path()), dir.path().join("model"), dir.path().join("small"));
+    tapir()
+        .args(["import", "--encoder"])
+        .args([&from, &model])
+        .assert()
+        .success()
+        .stdout(contains("3 labels"));
+    let info = tapir().arg("info").arg(&model).assert().success();
+    info.stdout(contains("BERT, 1 layer")).stdout(contains("pieces      17"));
+    tapir().arg("quantize").args([&model, &small]).assert().success();
+    for model in [&model, &small] {
+        tapir()
+            .args(["tag", "-", "--format", "conll", "--model"])
+            .arg(model)
+            .write_stdin("play some zithers?\n")
+            .assert()
+            .success()
+            .stdout(contains("zithers"));
+    }
+}
+
+#[test]
+fn what_an_encoder_is_not_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, model) = (encoder(dir.path()), dir.path().join("model"));
+    let import = |more: &[&str]| {
+        tapir().args(["import", "--encoder"]).args([&from, &model]).args(more).assert().failure()
+    };
+    import(&["--heads", "3"]).stderr(contains("--heads"));
+    let json = std::fs::read_to_string(from.join("config.json")).unwrap();
+    std::fs::write(from.join("config.json"), json.replace("\"bert\"", "\"roberta\"")).unwrap();
+    import(&[]).stderr(contains("config.json: `model_type` is roberta, expected bert"));
+    std::fs::remove_file(from.join("tokenizer.json")).unwrap();
+    import(&[]).stderr(contains("tokenizer.json"));
+    assert!(!model.exists(), "a failed import leaves nothing");
+}

@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tapir::{
-    Config, ControllerConfig, FinalPass, Labels, Mode, Model, Parts, Precision, ProcessorConfig,
-    ReviserConfig, ReviserKind, Session, SessionOptions, Vocabulary,
+    BertConfig, Config, ControllerConfig, FinalPass, Labels, Mode, Model, Parts, Precision,
+    ProcessorConfig, ReviserConfig, ReviserKind, Session, SessionOptions, Vocabulary, WordPieces,
 };
 use yardstick::{fastest, race, read};
 
@@ -39,6 +39,24 @@ fn snips() -> Parts {
     let labels = Labels::new((0..73).map(|i| format!("B-{i}"))).expect("labels");
     let vocabulary = Vocabulary::new((0..WORDS).map(|i| format!("w{i}"))).expect("words");
     Parts::random(config, labels, vocabulary, 1).expect("sizes that fit")
+}
+
+/// A reviser of the sizes of MiniLM-L6, and nothing else: 6 × 384 / 1536, 12 heads. Words that are
+/// given by their id have one piece each.
+fn pretrained() -> Parts {
+    let Parts { mut config, labels, vocabulary, .. } = snips();
+    (config.processor, config.controller, config.embedding_dim) = (None, None, 0);
+    config.reviser = Some(ReviserConfig {
+        kind: ReviserKind::Bert,
+        layers: 6,
+        hidden: 384,
+        feed_forward: 1536,
+        heads: 12,
+        norm: None,
+        bert: Some(BertConfig { pieces: 3, ..BertConfig::default() }),
+    });
+    let parts = Parts::random(config, labels, vocabulary, 1).expect("sizes that fit");
+    Parts { pieces: Some(WordPieces::new(["[UNK]", "[CLS]", "[SEP]"]).expect("pieces")), ..parts }
 }
 
 /// Ids of `words` words that differ from each other and from sentence to sentence.
@@ -225,6 +243,18 @@ fn main() {
         12,
         restart(&f32),
         restart(&int8),
+        15,
+    );
+
+    let parts = pretrained();
+    let small = parts.quantize(Precision::Int8).expect("a smaller one").load().expect("a model");
+    let large = parts.load().expect("a model");
+    limits(
+        "pretrained reviser at the 12 prefixes of 12 words",
+        large.weight_bytes().1,
+        12,
+        large.session(),
+        small.session(),
         15,
     );
 

@@ -74,11 +74,14 @@ pub struct Encoder {
     pub reviser: ReviserConfig,
     /// Its word pieces.
     pub pieces: WordPieces,
-    /// Its tensors with their shapes, by the names of [`Config::tensors`].
-    pub tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+    /// Its tensors, by the names of [`Config::tensors`].
+    pub tensors: EncoderTensors,
     /// What labels words, if it was fine-tuned to.
     pub classifier: Option<Classifier>,
 }
+
+/// Tensors by name: their shapes and their values, row by row.
+pub type EncoderTensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 /// The output of an encoder that labels words.
 pub struct Classifier {
@@ -277,7 +280,7 @@ impl Source {
         sizes: &ReviserConfig,
         rows: usize,
         pieces: usize,
-    ) -> Result<BTreeMap<String, (Vec<usize>, Vec<f32>)>> {
+    ) -> Result<EncoderTensors> {
         let (d, f) = (sizes.hidden, sizes.feed_forward);
         let positions = sizes.bert.as_ref().map_or(0, |bert| bert.positions);
         let mut out = BTreeMap::new();
@@ -320,7 +323,7 @@ impl Source {
     /// Products on the same input, [outputs, inputs] each, one below the other.
     fn affine(
         &mut self,
-        out: &mut BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+        out: &mut EncoderTensors,
         to: &str,
         names: &[String],
         outputs: usize,
@@ -338,13 +341,7 @@ impl Source {
     }
 
     /// A norm; old files say gamma and beta.
-    fn norm(
-        &mut self,
-        out: &mut BTreeMap<String, (Vec<usize>, Vec<f32>)>,
-        to: &str,
-        name: &str,
-        d: usize,
-    ) -> Result<()> {
+    fn norm(&mut self, out: &mut EncoderTensors, to: &str, name: &str, d: usize) -> Result<()> {
         for (ours, old) in [("weight", "gamma"), ("bias", "beta")] {
             let old = format!("{name}.{old}");
             let named = self.tensors.names().any(|name| name == old);

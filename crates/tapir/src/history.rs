@@ -360,7 +360,7 @@ impl History {
             let step = mark.steps;
             let (identity, row) = (self.identities.row(step)[0], self.rows.row(step)[0]);
             let pieces = self.room.map_or(&[][..], |_| self.pieces.lists(step..step + 1));
-            unread.push_front(Word { identity, row }, pieces);
+            unread.push_front(Word::new(identity, row), pieces);
         }
         while self.revisions.len() > mark.revisions
             && let Some(revision) = self.revisions.pop_back()

@@ -87,7 +87,9 @@ pub use config::{
 };
 pub use decode::Decoding;
 pub use edit::{Action, Edit, Update};
-pub use encoder::{Classifier, Encoder, EncoderFiles, EncoderOptions, import_encoder};
+pub use encoder::{
+    Classifier, Encoder, EncoderFiles, EncoderOptions, EncoderTensors, import_encoder,
+};
 pub use error::{Error, Result};
 pub use import::{ImportOptions, import};
 pub use labels::{Label, Labels, Span, spans};

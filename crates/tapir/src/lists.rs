@@ -52,7 +52,7 @@ impl<T: Copy> Rows for Lists<T> {
     }
 
     fn cut(&mut self, steps: usize) {
-        if steps < self.base + self.ends.len() {
+        if steps < self.base + self.held() {
             self.data.truncate(self.end(steps));
             self.ends.truncate(steps - self.base);
         }
@@ -67,11 +67,8 @@ impl<T: Copy> Rows for Lists<T> {
         self.base += rows;
     }
 
-    fn trim(&mut self, keep: usize) {
-        let extra = self.ends.len().saturating_sub(keep);
-        if extra > keep.max(16) {
-            self.forget(extra);
-        }
+    fn held(&self) -> usize {
+        self.ends.len()
     }
 
     fn clear(&mut self) {

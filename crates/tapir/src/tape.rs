@@ -87,13 +87,6 @@ impl<T: Copy + Default> Tape<T> {
     pub(crate) fn truncate(&mut self, len: usize) {
         self.data.truncate((len - self.base) * self.width);
     }
-
-    /// How many rows there are beyond the last `keep`, once they are so many that forgetting them
-    /// costs little a row.
-    pub(crate) fn excess(&self, keep: usize) -> Option<usize> {
-        let extra = (self.data.len() / self.width).saturating_sub(keep);
-        (extra > keep.max(16)).then_some(extra)
-    }
 }
 
 /// What is done to all tapes alike, whatever is on them.
@@ -106,14 +99,28 @@ pub(crate) trait Rows {
     /// Forgets the oldest `rows` rows.
     fn forget(&mut self, rows: usize);
 
-    /// Forgets all but the last `keep` rows, now and then.
-    fn trim(&mut self, keep: usize);
+    /// How many rows are still here.
+    fn held(&self) -> usize;
 
     /// As new, with the memory it has.
     fn clear(&mut self);
 
     /// Bytes held, spare capacity included.
     fn bytes(&self) -> usize;
+
+    /// How many rows there are beyond the last `keep`, once they are so many that forgetting them
+    /// costs little a row.
+    fn excess(&self, keep: usize) -> Option<usize> {
+        let extra = self.held().saturating_sub(keep);
+        (extra > keep.max(16)).then_some(extra)
+    }
+
+    /// Forgets all but the last `keep` rows, now and then.
+    fn trim(&mut self, keep: usize) {
+        if let Some(extra) = self.excess(keep) {
+            self.forget(extra);
+        }
+    }
 }
 
 impl<T: Copy + Default> Rows for Tape<T> {
@@ -130,10 +137,8 @@ impl<T: Copy + Default> Rows for Tape<T> {
         self.base += rows;
     }
 
-    fn trim(&mut self, keep: usize) {
-        if let Some(extra) = self.excess(keep) {
-            self.forget(extra);
-        }
+    fn held(&self) -> usize {
+        self.data.len() / self.width
     }
 
     fn clear(&mut self) {

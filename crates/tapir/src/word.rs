@@ -12,16 +12,22 @@ pub(crate) struct Word {
     pub(crate) identity: Identity,
     /// Its row in the [`Vocabulary`]; all words without a row of their own share one.
     pub(crate) row: u32,
+    /// How many pieces it has.
+    pieces: u32,
 }
 
 impl Word {
-    fn new(text: &str, vocabulary: &Vocabulary) -> Self {
-        Self { identity: Identity::of(text.as_bytes()), row: vocabulary.id(text) }
+    pub(crate) fn new(identity: Identity, row: u32) -> Self {
+        Self { identity, row, pieces: 0 }
+    }
+
+    fn from_text(text: &str, vocabulary: &Vocabulary) -> Self {
+        Self::new(Identity::of(text.as_bytes()), vocabulary.id(text))
     }
 
     /// A row without a text is a word of its own.
     fn from_row(row: u32) -> Self {
-        Self { identity: Identity(u128::from(row)), row }
+        Self::new(Identity(u128::from(row)), row)
     }
 }
 
@@ -29,8 +35,7 @@ impl Word {
 /// any if the model reads no pieces.
 #[derive(Default)]
 pub(crate) struct Words {
-    /// Each with the number of its pieces.
-    words: VecDeque<(Word, usize)>,
+    words: VecDeque<Word>,
     /// Those of all words, end to end.
     pieces: VecDeque<u32>,
 }
@@ -38,7 +43,7 @@ pub(crate) struct Words {
 impl Words {
     /// Adds a word as it is written.
     pub(crate) fn push(&mut self, text: &str, model: &Model) {
-        let word = Word::new(text, model.vocabulary());
+        let word = Word::from_text(text, model.vocabulary());
         match model.splitter() {
             None => self.push_back(word, []),
             Some(splitter) => with_scratch(|scratch| {
@@ -54,42 +59,44 @@ impl Words {
         self.push_back(Word::from_row(row), unknown);
     }
 
-    fn push_back(&mut self, word: Word, pieces: impl IntoIterator<Item = u32>) {
+    fn push_back(&mut self, mut word: Word, pieces: impl IntoIterator<Item = u32>) {
         let before = self.pieces.len();
         self.pieces.extend(pieces);
         if let Some(first) = self.pieces.get_mut(before) {
             *first |= FIRST;
         }
-        self.words.push_back((word, self.pieces.len() - before));
+        word.pieces = (self.pieces.len() - before) as u32;
+        self.words.push_back(word);
     }
 
     /// Puts a word that was taken from the front back there, with its pieces.
-    pub(crate) fn push_front(&mut self, word: Word, pieces: &[u32]) {
+    pub(crate) fn push_front(&mut self, mut word: Word, pieces: &[u32]) {
         pieces.iter().rev().for_each(|piece| self.pieces.push_front(*piece));
-        self.words.push_front((word, pieces.len()));
+        word.pieces = pieces.len() as u32;
+        self.words.push_front(word);
     }
 
     /// Takes the word at the front, with its pieces.
     pub(crate) fn pop_front(&mut self) -> Option<(Word, impl Iterator<Item = u32>)> {
-        let (word, pieces) = self.words.pop_front()?;
-        Some((word, self.pieces.drain(..pieces)))
+        let word = self.words.pop_front()?;
+        Some((word, self.pieces.drain(..word.pieces as usize)))
     }
 
     /// Adds the words of another list but the first `skip`.
     pub(crate) fn extend(&mut self, other: &Self, skip: usize) {
-        let skipped = other.words.iter().take(skip).map(|(_, pieces)| pieces).sum::<usize>();
+        let skipped: usize = other.words.range(..skip).map(|word| word.pieces as usize).sum();
         self.words.extend(other.words.range(skip..));
         self.pieces.extend(other.pieces.range(skipped..));
     }
 
     /// Which words they are.
     pub(crate) fn identities(&self) -> impl ExactSizeIterator<Item = Identity> {
-        self.words.iter().map(|(word, _)| word.identity)
+        self.words.iter().map(|word| word.identity)
     }
 
     /// Their rows.
     pub(crate) fn rows(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().map(|(word, _)| word.row)
+        self.words.iter().map(|word| word.row)
     }
 
     /// Their pieces.
@@ -112,8 +119,7 @@ impl Words {
 
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
-        self.words.capacity() * size_of::<(Word, usize)>()
-            + self.pieces.capacity() * size_of::<u32>()
+        self.words.capacity() * size_of::<Word>() + self.pieces.capacity() * size_of::<u32>()
     }
 }
 
@@ -153,7 +159,7 @@ mod tests {
     #[test]
     fn words_are_equal_when_their_texts_are() {
         let vocabulary = Vocabulary::new(["play"]).unwrap();
-        let word = |text| Word::new(text, &vocabulary);
+        let word = |text| Word::from_text(text, &vocabulary);
         assert_eq!(word("play").identity, word("play").identity);
         let (a, b) = (word("zither"), word("zithers"));
         assert_eq!((a.row, b.row), (Vocabulary::UNK, Vocabulary::UNK));

@@ -98,7 +98,7 @@ pub(super) fn gelu<S: Simd>(s: S, x: S::F32) -> S::F32 {
 pub(super) fn gelu_tanh<S: Simd>(s: S, x: S::F32) -> S::F32 {
     gated(s, x, |a| {
         let cube = s.mul(s.mul(a, a), s.mul(a, s.splat(0.044_715)));
-        sigmoid(s, s.mul(s.add(a, cube), s.splat(-1.595_769_1)))
+        sigmoid(s, s.mul(s.add(a, cube), s.splat(-1.595_769)))
     })
 }
 

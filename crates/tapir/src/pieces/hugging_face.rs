@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The file. What only matters to texts that are cut, filled up or put together again is ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Tokenizer {
+struct TokenizerJson {
     #[serde(rename = "version")]
     _version: Option<IgnoredAny>,
     #[serde(rename = "truncation")]
@@ -62,7 +62,7 @@ enum Model {
 
 pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
     let invalid = |reason: String| Error::invalid(file, reason);
-    let tokenizer: Tokenizer =
+    let tokenizer: TokenizerJson =
         serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
     let Model::WordPiece {
         unk_token,
