@@ -109,7 +109,9 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     let file =
         |run: &str| std::fs::read(folder.path().join(run).join("reviser.safetensors")).unwrap();
     assert_eq!(file("taken"), file("run"));
-    let error = train(&preset, &taken(Some(tapir::Model::embedded().unwrap())), &mut count);
+    let error = train(&preset, &taken(Some(tapir::Model::embedded().unwrap())), &mut |_| {
+        std::ops::ControlFlow::Continue(())
+    });
     assert!(error.unwrap_err().to_string().contains("differ"), "a reviser of other sizes");
     // Another preset does not write over this one's work.
     let other = Preset::parse(PRESET, "test", &["seed=1".to_owned()]).unwrap();
