@@ -101,9 +101,9 @@ async fn a_hundred_streams_at_once_answer_as_the_library_does() {
 async fn first_answers_come_before_revisions() {
     let server = start(settings()).await;
     let model = Model::embedded().unwrap();
-    let options = tapir::SessionOptions::new().threshold(0.02);
+    let options = tapir::SessionOptions::new().threshold(0.003);
     let mut session = model.session_with(options).unwrap();
-    let mut client = Client::connect_to(server.address(), "?threshold=0.02").await;
+    let mut client = Client::connect_to(server.address(), "?threshold=0.003").await;
     let (mut screen, mut provisional): (Vec<Label>, usize) = (Vec::new(), 0);
     for word in SENTENCES[1].split(' ') {
         session.begin_push(word).unwrap();
