@@ -1,6 +1,6 @@
 //! What is known of the terminal, and how to print to it.
 
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{Write, stdout};
 
 use anyhow::Result;
 
@@ -22,5 +22,6 @@ pub(crate) fn width() -> usize {
 /// May the output be coloured?
 #[cfg(feature = "eval")]
 pub(crate) fn colour() -> bool {
-    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::IsTerminal::is_terminal(&stdout())
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
