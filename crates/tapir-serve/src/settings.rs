@@ -187,6 +187,7 @@ impl Settings {
         toml::from_str(text).map_err(|error| Error::Settings(format!("{file}: {error}")))
     }
 
+    #[cfg_attr(not(feature = "faults"), allow(clippy::unused_self, reason = "no fault to ask for"))]
     pub(crate) fn faults(&self) -> Faults {
         Faults {
             #[cfg(feature = "faults")]
