@@ -89,7 +89,7 @@ pub struct Classifier {
     pub labels: Labels,
     /// [labels, d]
     pub weight: Vec<f32>,
-    /// [labels]
+    /// `[labels]`
     pub bias: Vec<f32>,
 }
 
