@@ -105,7 +105,7 @@ impl Train {
             self.seed.map(|seed| format!("seed={seed}")).into_iter().collect();
         let mut preset = self.recipe.open(settings)?;
         if let Some(epochs) = self.epochs {
-            preset.training.set_epochs(epochs);
+            preset = preset.with_epochs(epochs)?;
         }
         if !self.checkpoint_every.is_finite() || self.checkpoint_every < 0.0 {
             bail!("--checkpoint-every is {}, expected seconds, 0 or more", self.checkpoint_every);

@@ -44,11 +44,11 @@ impl Tune {
         let run = self.recipe.options_for("-tuned");
         let best = run.out.join("best.toml");
         let open = |settings: &[String]| {
-            let mut preset = self.recipe.open(settings.to_vec())?;
-            if let Some(epochs) = self.epochs {
-                preset.training.set_epochs(epochs);
+            let preset = self.recipe.open(settings.to_vec())?;
+            match self.epochs {
+                Some(epochs) => preset.with_epochs(epochs),
+                None => Ok(preset),
             }
-            Ok(preset)
         };
         let mut screen = Screen::new();
         let options = TuneOptions { trials: self.trials, only: self.only.clone(), run };

@@ -2,7 +2,7 @@
 
 use tapir::{Labels, Vocabulary};
 
-use crate::{Error, Random, Result, Sentence};
+use crate::{Error, Random, Result, Sentence, Text};
 
 /// One sentence to learn from, its delay applied: NULL tokens at the end, labels shifted by as
 /// much.
@@ -10,6 +10,8 @@ use crate::{Error, Random, Result, Sentence};
 pub struct Example {
     /// Word rows of the vocabulary.
     pub ids: Vec<u32>,
+    /// The words themselves, without the NULL tokens: what reads more of them than their rows.
+    pub words: Vec<Text>,
     /// The label expected at each step; none in the first steps of a delayed model.
     pub labels: Vec<Option<u16>>,
     /// Is REVISE expected at a step? Empty where no policy is trained.
@@ -39,6 +41,7 @@ impl Example {
         let made = self.revisions.iter().take_while(|revision| revision.step < length);
         Self {
             ids: self.ids[..steps(self.ids.len())].to_vec(),
+            words: self.words[..steps(self.words.len())].to_vec(),
             labels: self.labels[..steps(self.labels.len())].to_vec(),
             actions: self.actions[..steps(self.actions.len())].to_vec(),
             teacher: self.teacher[..steps(self.ids.len()) * labels].to_vec(),
@@ -69,7 +72,8 @@ pub fn examples(
         let actions = actions.get(i).map_or_else(Vec::new, |actions| {
             std::iter::repeat_n(false, delay).chain(actions.iter().copied()).collect()
         });
-        Ok(Example { ids, labels: expected, actions, ..Example::default() })
+        let words = sentence.words.clone();
+        Ok(Example { ids, words, labels: expected, actions, ..Example::default() })
     };
     sentences.iter().enumerate().filter(|(_, s)| !s.is_empty()).map(example).collect()
 }

@@ -104,8 +104,14 @@ fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -
                 place: [1, 0, round as u64],
                 ..Noise::default()
             };
-            let parts =
-                shards.gradients(&weights, config, &vocabulary, objective, &examples, noise);
+            let parts = shards.gradients(
+                &weights,
+                config,
+                (&vocabulary).into(),
+                objective,
+                &examples,
+                noise,
+            );
             let how = Update { learning_rate: 1e-4, weight_decay: 0.01, ..Update::default() };
             adamw.update(&mut weights, &parts, how);
             start.elapsed().as_secs_f64()

@@ -41,6 +41,37 @@ pub struct Update {
     /// Word rows that the batch lacks are left alone (as torch's `SparseAdam` does it): rare words
     /// then move less than with a dense update, whose moments go on to move them.
     pub sparse: bool,
+    /// A pretrained encoder's layers learn slower, the nearer they are to its input.
+    pub layers: LayerRates,
+}
+
+/// Learning rates by layer: each layer of the reviser, and then its input, learns at `decay` times
+/// the rate of what stands above it; the output at the full rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerRates {
+    /// How many layers the reviser has.
+    pub layers: usize,
+    /// 1 for the same rate everywhere.
+    pub decay: f64,
+}
+
+impl Default for LayerRates {
+    fn default() -> Self {
+        Self { layers: 0, decay: 1.0 }
+    }
+}
+
+impl LayerRates {
+    /// What the learning rate of a parameter is multiplied by.
+    fn factor(self, name: &str) -> f64 {
+        if name.starts_with("reviser.output.") {
+            return 1.0;
+        }
+        let layer = name.strip_prefix("reviser.layers.").and_then(|rest| rest.split_once('.'));
+        let layer = layer.and_then(|(layer, _)| layer.parse::<usize>().ok());
+        let below = layer.map_or(self.layers + 1, |layer| self.layers.saturating_sub(layer));
+        self.decay.powi(below as i32)
+    }
 }
 
 /// What one update needs besides the gradient.
@@ -69,7 +100,7 @@ impl AdamW {
     /// Updates all parameters. The gradients are those of the parts of a batch and are summed on
     /// the way. Parameters that have none stay as they are.
     pub fn update(&mut self, weights: &mut Weights, gradients: &[Gradients], how: Update) {
-        let Update { learning_rate, weight_decay, clip, average, sparse } = how;
+        let Update { weight_decay, clip, average, sparse, layers, .. } = how;
         self.step += 1;
         // Young averages forget faster: the first weights are worth little.
         let decay = average.min((1 + self.step) as f64 / (10 + self.step) as f64) as f32;
@@ -78,11 +109,14 @@ impl AdamW {
             None => 1.0,
         };
         let power = |beta: f32| f64::from(beta).powf(self.step as f64);
-        let rates = Rates {
-            scale,
-            decay: (1.0 - learning_rate * weight_decay) as f32,
-            step_size: (learning_rate / (1.0 - power(BETA1))) as f32,
-            correction2: (1.0 / (1.0 - power(BETA2)).sqrt()) as f32,
+        let rates = |name: &str| {
+            let learning_rate = how.learning_rate * layers.factor(name);
+            Rates {
+                scale,
+                decay: (1.0 - learning_rate * weight_decay) as f32,
+                step_size: (learning_rate / (1.0 - power(BETA1))) as f32,
+                correction2: (1.0 / (1.0 - power(BETA2)).sqrt()) as f32,
+            }
         };
         for (name, weight) in &mut weights.tensors {
             let parts: Vec<&Vec<f32>> =
@@ -90,7 +124,7 @@ impl AdamW {
             if parts.is_empty() {
                 continue;
             }
-            let device = weight.device();
+            let (rates, device) = (rates(name), weight.device());
             // Taken out of the map, so that nothing else holds it and its memory is written in
             // place.
             let taken = std::mem::replace(weight, Tensor::zeros([1, 1], &device));
@@ -120,7 +154,7 @@ impl AdamW {
             }
             let [m, v] =
                 self.moments.entry(name.clone()).or_insert_with(|| zeros(table.values.len()));
-            let width = table.width;
+            let (rates, width) = (rates(name), table.width);
             let nothing = vec![0.0; width];
             table
                 .values
@@ -258,6 +292,17 @@ mod tests {
         }
         let ours = f64::from(row_after(5, false)[0]);
         assert!((ours - value).abs() < 1e-5, "{ours} is not {value}");
+    }
+
+    #[test]
+    #[allow(clippy::float_cmp, reason = "powers of two are exact")]
+    fn lower_layers_learn_slower() {
+        let rates = LayerRates { layers: 2, decay: 0.5 };
+        let names = ["output.weight", "layers.1.norm1.bias", "layers.0.norm1.bias", "pieces"];
+        let factors = names.map(|name| rates.factor(&format!("reviser.{name}")));
+        assert_eq!(factors, [1.0, 0.5, 0.25, 0.125]);
+        let same = LayerRates { layers: 2, decay: 1.0 };
+        assert!(names.iter().all(|name| same.factor(name) == 1.0));
     }
 
     #[test]

@@ -19,10 +19,12 @@ pub fn logits(
     let device = Device::flex();
     let Parts { config, labels, vocabulary, weights, .. } = parts;
     let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
-    let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
+    let words = Words::of(batch, vocabulary, config, objective, &device);
     let mut leaves = weights.plain();
-    for (name, table) in &weights.tables {
-        leaves.tensors.insert(name.clone(), words.rows(table, &device));
+    // Word pieces are no rows of the first pass's words.
+    let pass = if words.are_pieces() { "reviser." } else { "" };
+    for (name, table) in weights.tables.iter().filter(|(name, _)| name.starts_with(pass)) {
+        leaves.tensors.insert(name.clone(), words.rows(name, table, &device));
     }
     let (logits, policy) =
         forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
@@ -37,6 +39,7 @@ mod tests {
     use tapir_data::{Example, Order, Revision};
 
     use super::*;
+    use crate::Lexicon;
     use crate::shard::{Targets, gradients};
 
     const TARGETS: Targets = Targets { smoothing: 0.1, distillation: 0.3 };
@@ -64,6 +67,7 @@ mod tests {
             actions: (0..ids.len()).map(|t| (t + seed).is_multiple_of(3)).collect(),
             teacher: (0..ids.len() * 4).map(|i| ((i + seed) % 4) as f32 / 6.0).collect(),
             revisions: revisions(ids.len(), seed),
+            ..Example::default()
         };
         let all =
             [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
@@ -84,7 +88,7 @@ mod tests {
             gradients(
                 weights,
                 config,
-                vocabulary,
+                vocabulary.into(),
                 objective,
                 &batch,
                 Dropout::none(&device),
@@ -97,10 +101,13 @@ mod tests {
     /// Every parameter's gradient against the central difference of the loss, along a direction of
     /// many and one by one.
     fn check(json: &str, objective: Objective) {
-        let config = config(json);
+        check_config(&config(json), objective);
+    }
+
+    fn check_config(config: &Config, objective: Objective) {
         let vocabulary = Vocabulary::new(["a", "b", "c", "d", "e"]).unwrap();
         let device = Device::flex();
-        let mut weights = Weights::new(&config, 4, &vocabulary, None, 5, &device);
+        let mut weights = Weights::new(config, 4, &vocabulary, None, 5, &device);
         // Biases and norms away from their special values.
         let mut random = tapir_data::Random::new(9);
         let shake = |values: &mut [f32], random: &mut tapir_data::Random| {
@@ -111,12 +118,15 @@ mod tests {
             shake(&mut changed, &mut random);
             *tensor = crate::weights::tensor(changed, tensor.dims(), &device);
         }
+        // Those of an encoder start at 0, which no norm likes.
+        let tables = weights.tables.values_mut();
+        tables.for_each(|table| shake(&mut table.values, &mut random));
         let batch = batch(objective.order());
         let autodiff = device.clone().autodiff();
         let found = gradients(
             &weights,
-            &config,
-            &vocabulary,
+            config,
+            (&vocabulary).into(),
             objective,
             &batch,
             Dropout::none(&autodiff),
@@ -159,7 +169,7 @@ mod tests {
                             crate::TrainedRows { values: moved(&table.values), ..table.clone() };
                         weights.tables.insert(name.clone(), changed);
                     }
-                    let loss = loss(&config, &vocabulary, &weights, objective);
+                    let loss = loss(config, &vocabulary, &weights, objective);
                     tensor.map(|tensor| weights.tensors.insert(name.clone(), tensor));
                     table.map(|table| weights.tables.insert(name.clone(), table));
                     loss
@@ -199,6 +209,57 @@ mod tests {
     fn gradients_of_the_linear_reviser_are_differences() {
         let json = r#""reviser": {"kind": "linear-transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
         check(json, Objective::Reviser);
+    }
+
+    /// The ids of the batch are taken for word pieces.
+    #[test]
+    fn gradients_of_a_pretrained_reviser_are_differences() {
+        for activation in ["gelu", "gelu-tanh", "relu"] {
+            let json = format!(
+                r#""processor": {{"layers": 1, "hidden": 5}}, "reviser": {{"kind": "bert",
+                "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2, "bert": {{"pieces": 9,
+                "positions": 8, "epsilon": 1e-5, "activation": "{activation}", "rules": {{"clean": true, "split_chinese": true,
+                "strip_accents": true, "lowercase": true, "longest": 100}}}}}}"#
+            );
+            let mut config = config(&json);
+            (config.processor, config.embedding_dim) = (None, 0);
+            check_config(&config, Objective::Reviser);
+        }
+    }
+
+    /// Words in pieces, of several lengths, as the engine reads them.
+    #[test]
+    fn a_pretrained_reviser_agrees_with_the_engine() {
+        let parts = tapir::doctest::pretrained();
+        let texts = ["play zithers by miles ?", "jazz", "davis ? zither"];
+        let lexicon = Lexicon { vocabulary: &parts.vocabulary, pieces: parts.pieces.as_ref() };
+        let example = |text: &str| {
+            let words: Vec<_> = text.split(' ').map(Into::into).collect();
+            let labels = vec![Some(0); words.len()];
+            let example = Example { words, labels, ..Example::default() };
+            lexicon.as_pieces(&example, &parts.config).unwrap()
+        };
+        let examples = texts.map(example);
+        let examples: Vec<&Example> = examples.iter().collect();
+        let batch = Batch::new(&examples, Order::Sentence, (1, 1));
+        let (ours, _) = logits(&parts, Objective::Reviser, &batch).unwrap();
+        let model = parts.clone().load().unwrap();
+        let labels = parts.labels.len();
+        let mut compared = 0;
+        for (b, text) in texts.iter().enumerate() {
+            let options = tapir::SessionOptions::new().mode(tapir::Mode::Restart);
+            let mut session = model.session_with(options).unwrap();
+            text.split(' ').for_each(|word| _ = session.push(word).unwrap());
+            let firsts = (0..batch.length).filter(|t| batch.labels[b * batch.length + t][1] > 0.0);
+            for (word, t) in firsts.enumerate() {
+                let ours = &ours[(b * batch.length + t) * labels..][..labels];
+                for (a, b) in ours.iter().zip(session.step_logits(word).unwrap()) {
+                    assert!((a - b).abs() < 1e-5, "{text}, word {word}: {a} is not {b}");
+                    compared += 1;
+                }
+            }
+        }
+        assert_eq!(compared, 9 * labels);
     }
 
     #[test]

@@ -3,25 +3,43 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use tapir::{Vocabulary, WordVectors};
+use tapir::{Config, Vocabulary, WordVectors};
+use tapir_data::Batch;
 
-use crate::Leaves;
 use crate::affine::Affine;
-use crate::weights::{TrainedRows, tensor};
+use crate::weights::{POSITIONS, TrainedRows, tensor};
+use crate::{Leaves, Objective};
 
 /// The distinct words of a batch: few, so that each is looked up, projected and updated once.
 pub(crate) struct Words {
-    /// Rows of the trained table, ascending. Never empty: UNK is always there.
-    pub(crate) trained: Vec<u32>,
+    /// Rows of the trained table, ascending. Never empty: UNK is always there, or `[CLS]`.
+    trained: Vec<u32>,
     /// Vectors of the frozen rows, [frozen, embedding].
     frozen: Option<Tensor<2>>,
     /// For each word of the batch its place in trained rows and frozen ones, [rows].
     index: Tensor<1, Int>,
+    /// Where they are word pieces: their positions, ascending, and that of each, [rows].
+    positions: Option<(Vec<u32>, Tensor<1, Int>)>,
 }
 
 impl Words {
+    /// Looks up what a batch holds: word pieces, where it is for a reviser that reads them.
+    pub(crate) fn of(
+        batch: &Batch,
+        vocabulary: &Vocabulary,
+        config: &Config,
+        objective: Objective,
+        device: &Device,
+    ) -> Self {
+        if objective == Objective::Reviser && config.reads_pieces() {
+            Self::of_pieces(&batch.ids, batch.length, device)
+        } else {
+            Self::new(&batch.ids, vocabulary, config.vector_gain, device)
+        }
+    }
+
     /// Looks up `ids`, [rows].
-    pub(crate) fn new(ids: &[u32], vocabulary: &Vocabulary, gain: f32, device: &Device) -> Self {
+    fn new(ids: &[u32], vocabulary: &Vocabulary, gain: f32, device: &Device) -> Self {
         let mut places: BTreeMap<u32, usize> = ids.iter().map(|id| (*id, 0)).collect();
         places.insert(Vocabulary::UNK, 0);
         places.values_mut().enumerate().for_each(|(place, slot)| *slot = place);
@@ -31,16 +49,58 @@ impl Words {
             places.keys().filter(|id| **id >= words).map(|id| id - words).collect();
         let frozen = vocabulary.vectors().filter(|_| !rows.is_empty());
         let frozen = frozen.map(|vectors| frozen_rows(vectors, &rows, gain, device));
-        let index: Vec<i64> = ids.iter().map(|id| places[id] as i64).collect();
-        let index = Tensor::from_data(TensorData::new(index, [ids.len()]), device);
-        Self { trained, frozen, index }
+        let index = integers(ids.iter().map(|id| places[id]), device);
+        Self { trained, frozen, index, positions: None }
     }
 
-    /// The trained rows of this batch, [trained, embedding].
-    pub(crate) fn rows(&self, table: &TrainedRows, device: &Device) -> Tensor<2> {
-        let values = self.trained.iter().flat_map(|id| table.row(*id)).copied().collect();
-        tensor(values, [self.trained.len(), table.width], device)
+    /// Looks up word pieces, [sentences × length].
+    fn of_pieces(ids: &[u32], length: usize, device: &Device) -> Self {
+        let mut places: BTreeMap<u32, usize> = ids.iter().map(|id| (*id, 0)).collect();
+        places.values_mut().enumerate().for_each(|(place, slot)| *slot = place);
+        let index = integers(ids.iter().map(|id| places[id]), device);
+        let positions = integers((0..ids.len()).map(|row| row % length), device);
+        let positions = Some(((0..length as u32).collect(), positions));
+        Self { trained: places.into_keys().collect(), frozen: None, index, positions }
     }
+
+    /// Are they word pieces?
+    pub(crate) fn are_pieces(&self) -> bool {
+        self.positions.is_some()
+    }
+
+    /// Which rows of a table this batch trains.
+    pub(crate) fn trained(&self, table: &str) -> &[u32] {
+        match &self.positions {
+            Some((positions, _)) if table == POSITIONS => positions,
+            _ => &self.trained,
+        }
+    }
+
+    /// These rows of a table, [trained, embedding].
+    pub(crate) fn rows(&self, name: &str, table: &TrainedRows, device: &Device) -> Tensor<2> {
+        let ids = self.trained(name);
+        let values = ids.iter().flat_map(|id| table.row(*id)).copied().collect();
+        tensor(values, [ids.len(), table.width], device)
+    }
+
+    /// From a row for each distinct word to one for each word of the batch.
+    pub(crate) fn select(&self, distinct: Tensor<2>) -> Tensor<2> {
+        distinct.select(0, self.index.clone())
+    }
+
+    /// From a row for each position to one for each piece of the batch.
+    pub(crate) fn select_positions(&self, distinct: Tensor<2>) -> Tensor<2> {
+        match &self.positions {
+            Some((_, index)) => distinct.select(0, index.clone()),
+            None => distinct,
+        }
+    }
+}
+
+fn integers(values: impl Iterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i64> = values.map(|value| value as i64).collect();
+    let count = values.len();
+    Tensor::from_data(TensorData::new(values, [count]), device)
 }
 
 fn frozen_rows(vectors: &WordVectors, rows: &[u32], gain: f32, device: &Device) -> Tensor<2> {
@@ -76,6 +136,6 @@ impl Input {
         if let Some(projection) = &self.projection {
             x = projection.forward(x);
         }
-        x.select(0, words.index.clone())
+        words.select(x)
     }
 }

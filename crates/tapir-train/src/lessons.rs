@@ -2,7 +2,7 @@
 //! newest word of each.
 
 use rayon::prelude::*;
-use tapir::{Mode, Model, SessionOptions};
+use tapir::{Mode, Model, Session, SessionOptions, Update};
 use tapir_data::Example;
 
 use crate::Result;
@@ -21,8 +21,8 @@ pub(crate) fn lessons(reviser: &Model, examples: &[&Example]) -> Result<Vec<Less
         let options = SessionOptions::new().mode(Mode::Restart).undo(0);
         let mut session = reviser.session_with(options)?;
         let (mut labels, mut newest) = (Vec::new(), Vec::new());
-        for (step, id) in example.ids.iter().enumerate() {
-            session.push_id(*id)?;
+        for step in 0..example.ids.len() {
+            push(&mut session, example, step)?;
             labels.push(session.label_ids().to_vec());
             // The first steps of a delayed model label no word.
             let word = step.checked_sub(reviser.config().delay);
@@ -32,4 +32,13 @@ pub(crate) fn lessons(reviser: &Model, examples: &[&Example]) -> Result<Vec<Less
         Ok(Lesson { labels, newest })
     };
     examples.par_iter().map(lesson).collect()
+}
+
+/// Gives a session the word of a step, by its text where there is one: a reviser may read more of
+/// it than its row.
+pub(crate) fn push(session: &mut Session, example: &Example, step: usize) -> Result<Update> {
+    Ok(match example.words.get(step) {
+        Some(word) => session.push(word)?,
+        None => session.push_id(example.ids[step])?,
+    })
 }

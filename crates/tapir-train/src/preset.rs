@@ -7,7 +7,7 @@ use tapir::{Config, ControllerConfig, Decoding, ProcessorConfig, ReviserConfig, 
 use tapir_data::Task;
 use tapir_eval::Constraint;
 
-use crate::{Error, Result, Schedule};
+use crate::{Error, Result, ReviserSource, Schedule};
 
 /// Everything that decides a training run, besides the corpus itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,8 +49,8 @@ pub struct Preset {
     /// The action generator, where it says where to revise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
-    /// Sizes of the reviser.
-    pub reviser: ReviserConfig,
+    /// Sizes of the reviser, or a pretrained encoder.
+    pub reviser: ReviserSource,
     /// Sizes of the incremental processor.
     pub processor: ProcessorConfig,
     /// Sizes of the controller.
@@ -83,11 +83,6 @@ impl Training {
         let policy = policy.iter().map(|stage| ("training.policy", stage));
         let both = [("training.reviser", reviser), ("training.first_pass", first_pass)];
         generator.chain(both).chain(policy)
-    }
-
-    /// At most so many epochs in every stage.
-    pub fn set_epochs(&mut self, epochs: usize) {
-        self.stages_mut().for_each(|stage| stage.epochs = epochs);
     }
 
     /// The same work whatever the number of epochs: training longer is going on.
@@ -214,6 +209,10 @@ pub struct Optimisation {
     /// The learning rate over the epochs.
     #[serde(default)]
     pub schedule: Schedule,
+    /// Each layer of a reviser, and then its input, learns at this many times the rate of what
+    /// stands above it; 1 for the same rate everywhere.
+    #[serde(default = "whole")]
+    pub layer_decay: f64,
 }
 
 impl Preset {
@@ -257,6 +256,13 @@ impl Preset {
         Ok(preset)
     }
 
+    /// The same with at most so many epochs in every stage.
+    pub fn with_epochs(mut self, epochs: usize) -> Result<Self> {
+        self.training.stages_mut().for_each(|stage| stage.epochs = epochs);
+        self.validate("--epochs")?;
+        Ok(self)
+    }
+
     fn validate(&self, place: &str) -> Result<()> {
         let refuse = |reason: String| Err(Error::invalid(place, reason));
         if self.words.open && self.words.vectors.is_none() {
@@ -271,11 +277,7 @@ impl Preset {
                 self.words.untuned
             ));
         }
-        if self.reviser.kind == ReviserKind::Bert {
-            let reason = "`reviser.kind` is `bert`, which runs but cannot be trained yet; import a \
-                          fine-tuned one with `tapir import --encoder`";
-            return refuse(reason.into());
-        }
+        self.reviser.validate(place)?;
         let missing = |key: &str| {
             let actions = if key == "training.policy" { "reviser" } else { "generator" };
             refuse(format!("`{key}` is missing: `actions = \"{actions}\"` needs it"))
@@ -305,7 +307,9 @@ impl Preset {
         self.constraint().map_err(|error| Error::invalid(place, format!("`choose`: {error}")))?;
         let task = Task::open(&self.task)?;
         let vectors = self.words.open.then_some("vectors");
-        self.config(&task, 300, vectors, 1.0).validate(place)?;
+        // A pretrained encoder says its sizes when it is read.
+        let reviser = self.reviser.sizes().cloned();
+        self.config(&task, reviser, 300, vectors, 1.0).validate(place)?;
         if let Some(generator) = self.generator_config(&task, 300, vectors, 1.0) {
             generator.validate(place)?;
         }
@@ -321,6 +325,7 @@ impl Preset {
     pub(crate) fn config(
         &self,
         task: &Task,
+        reviser: Option<ReviserConfig>,
         dim: usize,
         vectors: Option<&str>,
         gain: f32,
@@ -338,7 +343,7 @@ impl Preset {
             vectors: vectors.map(str::to_owned),
             processor: Some(self.processor.clone()),
             controller: Some(self.controller.clone()),
-            reviser: Some(self.reviser.clone()),
+            reviser,
             ..Config::default()
         }
     }
@@ -368,7 +373,7 @@ impl Preset {
                 norm: None,
                 bert: None,
             }),
-            ..self.config(task, dim, vectors, gain)
+            ..self.config(task, None, dim, vectors, gain)
         })
     }
 }
@@ -409,6 +414,9 @@ impl Optimisation {
             if !(0.0..1.0).contains(&value) {
                 return refuse(key, value.to_string(), "0 or more, less than 1");
             }
+        }
+        if !(self.layer_decay > 0.0 && self.layer_decay <= 1.0) {
+            return refuse("layer_decay", self.layer_decay.to_string(), "more than 0, at most 1");
         }
         if !(0.0..=1.0).contains(&self.weight_decay) {
             return refuse("weight_decay", self.weight_decay.to_string(), "0 to 1");
@@ -452,6 +460,9 @@ fn half() -> f32 {
 fn gain() -> f32 {
     0.4
 }
+fn whole() -> f64 {
+    1.0
+}
 fn one() -> usize {
     1
 }
@@ -492,11 +503,24 @@ mod tests {
         assert!(error("reviser.heads=7").contains("`reviser.heads` (7) must divide"));
         assert!(error("training.reviser.batch=0").contains("`training.reviser.batch` is 0"));
         assert!(error("training.reviser.learning_rate=-1").contains("more than 0"));
+        assert!(error("training.reviser.layer_decay=0").contains("`training.reviser.layer_decay`"));
+        assert!(error("reviser.kind=bert").contains("`reviser.pretrained`"));
+        let both = error("reviser.pretrained=DIR");
+        assert!(both.contains("unknown field"), "{both}");
         assert!(error("nonsense").contains("key=value"));
         assert!(error("task=nothing").contains("unknown task"));
         assert!(
             Preset::open("small/nothing", &[]).unwrap_err().to_string().contains("small/snips")
         );
+    }
+
+    /// It once ran no epoch at all, and failed behind the first stage.
+    #[test]
+    fn epochs_are_checked_wherever_they_come_from() {
+        let preset = Preset::open("small/snips", &[]).unwrap();
+        let error = preset.clone().with_epochs(0).unwrap_err().to_string();
+        assert!(error.starts_with("--epochs: `training.generator.epochs` is 0"), "{error}");
+        assert_eq!(preset.with_epochs(3).unwrap().training.reviser.epochs, 3);
     }
 
     #[test]

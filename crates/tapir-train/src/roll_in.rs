@@ -9,7 +9,7 @@ use tapir::{Action, Mode, Model, Session, SessionOptions};
 use tapir_data::{Example, Revision};
 
 use crate::Result;
-use crate::lessons::Lesson;
+use crate::lessons::{Lesson, push};
 
 /// Who decides while a sentence is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ fn read(model: &Model, example: &Example, lesson: &Lesson, guide: Guide) -> Resu
     let options = SessionOptions::new().mode(Mode::TwoPass).undo(1);
     let mut session = model.session_with(options)?;
     let mut rolled = Example { actions: Vec::new(), revisions: Vec::new(), ..example.clone() };
-    for (step, id) in example.ids.iter().enumerate() {
+    for step in 0..example.ids.len() {
         // Without a revision, to see what would stand.
         session.set_threshold(1.0)?;
-        let policy = session.push_id(*id)?.policy;
+        let policy = push(&mut session, example, step)?.policy;
         let pays = differ(session.label_ids(), &lesson.labels[step]);
         rolled.actions.push(pays);
         let threshold = model.config().threshold;
@@ -53,7 +53,7 @@ fn read(model: &Model, example: &Example, lesson: &Lesson, guide: Guide) -> Resu
             // Undo is exact: the step is the same, but for the revision.
             session.revoke(1)?;
             session.set_threshold(0.0)?;
-            session.push_id(*id)?;
+            push(&mut session, example, step)?;
             rolled.revisions.push(revision(&session, step));
         }
     }

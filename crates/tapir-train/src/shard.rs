@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread::ScopedJoinHandle;
 
 use burn::tensor::{Device, Tensor};
-use tapir::{Config, Vocabulary};
+use tapir::Config;
 use tapir_data::{Batch, Example, Order, Random};
 
 use crate::controller::Controller;
@@ -16,7 +16,7 @@ use crate::policy::Policy;
 use crate::processor::Processor;
 use crate::reviser::{Reviser, Sentences};
 use crate::weights::{into_values, tensor};
-use crate::{Dropout, Error, Result, Weights};
+use crate::{Dropout, Error, Lexicon, Result, Weights};
 
 /// What a stage minimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Shards {
         &self,
         weights: &Weights,
         config: &Config,
-        vocabulary: &Vocabulary,
+        lexicon: Lexicon,
         objective: Objective,
         examples: &[&Example],
         noise: Noise,
@@ -108,11 +108,20 @@ impl Shards {
         let part = |(i, examples): (usize, &[&Example])| {
             let [seed, epoch, batch] = noise.place;
             let mut random = Random::at(seed, &[epoch, batch, i as u64]);
-            let mut batch = Batch::new(examples, objective.order(), (labels, actions));
-            batch.replace_words(noise.unknown, noise.untuned, vocabulary, &mut random);
+            let batch = if objective == Objective::Reviser && config.reads_pieces() {
+                let read = |example: &&Example| lexicon.as_pieces(example, config);
+                let read: Vec<Example> = examples.iter().filter_map(read).collect();
+                let read: Vec<&Example> = read.iter().collect();
+                Batch::new(&read, objective.order(), (labels, actions))
+            } else {
+                let mut batch = Batch::new(examples, objective.order(), (labels, actions));
+                let Noise { unknown, untuned, .. } = noise;
+                batch.replace_words(unknown, untuned, lexicon.vocabulary, &mut random);
+                batch
+            };
             let dropout = Dropout::new(noise.dropout, random, &self.device);
             let targets = Targets::of(&noise);
-            gradients(weights, config, vocabulary, objective, &batch, dropout, targets)
+            gradients(weights, config, lexicon, objective, &batch, dropout, targets)
         };
         let parts: Vec<_> = examples.chunks(size).enumerate().collect();
         std::thread::scope(|scope| {
@@ -147,17 +156,17 @@ impl Targets {
 pub(crate) fn gradients(
     weights: &Weights,
     config: &Config,
-    vocabulary: &Vocabulary,
+    lexicon: Lexicon,
     objective: Objective,
     batch: &Batch,
     mut dropout: Dropout,
     targets: Targets,
 ) -> Gradients {
     let device = dropout.device().clone();
-    let words = Words::new(&batch.ids, vocabulary, config.vector_gain, &device);
+    let words = Words::of(batch, lexicon.vocabulary, config, objective, &device);
     let mut leaves = weights.leaves(|name| objective.trains(name));
     for (name, table) in &weights.tables {
-        let mut rows = words.rows(table, &device).autodiff();
+        let mut rows = words.rows(name, table, &device).autodiff();
         if objective.trains(name) {
             rows = rows.require_grad();
         }
@@ -171,7 +180,7 @@ pub(crate) fn gradients(
         // Nothing else holds a removed gradient: its memory becomes the host's without a copy.
         let Some(grad) = leaf.grad_remove(&mut grads).map(into_values) else { continue };
         if weights.tables.contains_key(name) {
-            out.sparse.insert(name.clone(), (words.trained.clone(), grad));
+            out.sparse.insert(name.clone(), (words.trained(name).to_vec(), grad));
         } else {
             out.dense.insert(name.clone(), grad);
         }
@@ -276,7 +285,7 @@ mod tests {
         shards.gradients(
             &weights,
             &config,
-            &parts.vocabulary,
+            Lexicon::from(&parts.vocabulary),
             Objective::FirstPass,
             &examples,
             noise,

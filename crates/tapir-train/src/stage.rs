@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tapir::{Bytes, Config, Labels, Parts, TensorWriter, Vocabulary, WordVectors};
+use tapir::{Bytes, Config, Labels, Parts, TensorWriter, WordVectors};
 use tapir_data::{Batches, Example, Prefix, write_atomically};
 
 use crate::checkpoint::{self, Position};
 use crate::shard::Noise;
 use crate::{
-    AdamW, Compute, Error, Objective, Optimisation, Result, Shards, Update, Validation, Weights,
-    metrics,
+    AdamW, Compute, Error, LayerRates, Lexicon, Objective, Optimisation, Result, Shards, Update,
+    Validation, Weights, metrics,
 };
 
 /// The stages, in the order in which they run.
@@ -127,7 +127,7 @@ pub struct Stage<'a> {
     pub(crate) training: &'a Optimisation,
     pub(crate) examples: Vec<Example>,
     pub(crate) labels: &'a Labels,
-    pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) lexicon: Lexicon<'a>,
     /// What a closed table starts from.
     pub(crate) pretrained: Option<(&'a WordVectors, f32)>,
     pub(crate) seed: u64,
@@ -165,7 +165,7 @@ impl Stage<'_> {
             self.seed,
             self.shards,
             self.untuned,
-            self.vocabulary.len(),
+            self.lexicon.vocabulary.len(),
             self.distillation,
             self.sparse
         );
@@ -182,6 +182,10 @@ impl Stage<'_> {
                 bytes.extend(numbers(&revision.logits));
             }
             bytes.extend(example.ids.iter().flat_map(|id| id.to_le_bytes()));
+            for word in &example.words {
+                bytes.extend(word.as_bytes());
+                bytes.push(b'\n');
+            }
             // Labels are 16 bits wide, so that no label is the one that is not there.
             let label = |label: &Option<u16>| label.map_or(u32::MAX, u32::from).to_le_bytes();
             bytes.extend(example.labels.iter().flat_map(label));
@@ -213,7 +217,10 @@ impl Stage<'_> {
                 let Optimisation { batch, prefixes, .. } = *self.training;
                 Batches::epoch(&self.examples, batch, prefixes, self.seed, epoch)
             };
-            let learning_rate = self.training.learning_rate * self.training.schedule.factor(epoch);
+            let schedule = &self.training.schedule;
+            let learning_rate = |batch| {
+                self.training.learning_rate * schedule.factor_at(epoch, batch, batches.len())
+            };
             let mut progress = Progress {
                 stage: self.name,
                 part: self.file.clone(),
@@ -222,7 +229,7 @@ impl Stage<'_> {
                 batch: position.batch,
                 batches: batches.len(),
                 loss: 0.0,
-                learning_rate,
+                learning_rate: learning_rate(position.batch),
                 score: None,
                 revised: None,
                 best: position.best_score,
@@ -245,7 +252,7 @@ impl Stage<'_> {
                 let gradients = shards.gradients(
                     &weights,
                     &self.config,
-                    self.vocabulary,
+                    self.lexicon,
                     self.objective,
                     &examples,
                     noise,
@@ -260,9 +267,17 @@ impl Stage<'_> {
                         loss,
                     });
                 }
-                let Optimisation { weight_decay, clip, average, .. } = *self.training;
-                let sparse = self.sparse;
-                let how = Update { learning_rate, weight_decay, clip, average, sparse };
+                let Optimisation { weight_decay, clip, average, layer_decay, .. } = *self.training;
+                let layers = self.config.reviser.as_ref().map_or(0, |reviser| reviser.layers);
+                progress.learning_rate = learning_rate(batch);
+                let how = Update {
+                    learning_rate: progress.learning_rate,
+                    weight_decay,
+                    clip,
+                    average,
+                    sparse: self.sparse,
+                    layers: LayerRates { layers, decay: layer_decay },
+                };
                 adamw.update(&mut weights, &gradients, how);
                 position.batch = batch + 1;
                 position.loss += f64::from(loss) * words as f64;
@@ -328,7 +343,7 @@ impl Stage<'_> {
         Weights::new(
             &self.config,
             self.labels.len(),
-            self.vocabulary,
+            self.lexicon.vocabulary,
             self.pretrained,
             self.seed,
             &self.compute.device(),
@@ -354,8 +369,8 @@ impl Stage<'_> {
         Ok(Parts {
             config: self.config.clone(),
             labels: self.labels.clone(),
-            vocabulary: self.vocabulary.clone(),
-            pieces: None,
+            vocabulary: self.lexicon.vocabulary.clone(),
+            pieces: self.lexicon.pieces.filter(|_| self.config.reads_pieces()).cloned(),
             weights: Bytes::from(Self::export(weights)?),
         })
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use safetensors::SafeTensors;
-use tapir::{Config, TensorWriter, Vocabulary, WordVectors};
+use tapir::{Config, EncoderTensors, TensorWriter, Vocabulary, WordVectors};
 use tapir_data::Random;
 
 use crate::{Error, Result};
@@ -40,6 +40,11 @@ impl TrainedRows {
         &self.values[id as usize * self.width..][..self.width]
     }
 }
+
+/// The table of an encoder's learned positions.
+pub(crate) const POSITIONS: &str = "reviser.positions";
+/// The table of its word pieces.
+const PIECES: &str = "reviser.pieces";
 
 /// A tensor of the model on disk, and the pieces that it is trained in.
 #[derive(Clone, Debug)]
@@ -84,7 +89,7 @@ impl Stored {
     }
 
     fn is_table(&self) -> bool {
-        self.name.ends_with(".embedding")
+        self.name.ends_with(".embedding") || [PIECES, POSITIONS].contains(&self.name.as_str())
     }
 
     /// Columns of the tensor on disk; a vector is a matrix of one column there, and of one row in
@@ -119,7 +124,13 @@ impl Weights {
             Self { tensors: BTreeMap::new(), tables: BTreeMap::new(), layout: layout.clone() };
         for stored in &layout {
             if stored.is_table() {
-                let table = table(&stored.name, vocabulary, config.embedding_dim, pretrained, seed);
+                let table = if stored.name.ends_with(".embedding") {
+                    table(&stored.name, vocabulary, config.embedding_dim, pretrained, seed)
+                } else {
+                    // An encoder brings its own: see `start_from`.
+                    let [rows, width] = [stored.shape[0], stored.shape[1]];
+                    TrainedRows { width, values: vec![0.0; rows * width] }
+                };
                 weights.tables.insert(stored.name.clone(), table);
                 continue;
             }
@@ -163,26 +174,40 @@ impl Weights {
             }
             let values: Vec<f32> =
                 view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-            if stored.is_table() {
-                let table = TrainedRows { width: config.embedding_dim, values };
-                weights.tables.insert(stored.name.clone(), table);
-                continue;
-            }
-            for piece in &stored.pieces {
-                let mut out = Vec::with_capacity(piece.inputs.len() * piece.outputs.len());
-                for input in piece.inputs.clone() {
-                    out.extend(
-                        piece
-                            .outputs
-                            .clone()
-                            .map(|output| values[output * stored.columns() + input]),
-                    );
-                }
-                let shape = [piece.inputs.len(), piece.outputs.len()];
-                weights.tensors.insert(piece.name.clone(), tensor(out, shape, device));
-            }
+            weights.insert(stored, values, device);
         }
         Ok(weights)
+    }
+
+    /// Starts from an encoder instead of random numbers; what it lacks, the output, stays.
+    ///
+    /// # Panics
+    /// If the encoder has other sizes than the configuration of these weights.
+    pub fn start_from(&mut self, encoder: &EncoderTensors, device: &Device) {
+        for stored in self.layout.clone() {
+            if let Some((shape, values)) = encoder.get(&stored.name) {
+                assert_eq!(*shape, stored.shape, "`{}` of the encoder", stored.name);
+                self.insert(&stored, values.clone(), device);
+            }
+        }
+    }
+
+    /// Takes over a tensor of a model on disk.
+    fn insert(&mut self, stored: &Stored, values: Vec<f32>, device: &Device) {
+        if stored.is_table() {
+            let table = TrainedRows { width: stored.columns(), values };
+            self.tables.insert(stored.name.clone(), table);
+            return;
+        }
+        for piece in &stored.pieces {
+            let mut out = Vec::with_capacity(piece.inputs.len() * piece.outputs.len());
+            for input in piece.inputs.clone() {
+                let column = |output: usize| values[output * stored.columns() + input];
+                out.extend(piece.outputs.clone().map(column));
+            }
+            let shape = [piece.inputs.len(), piece.outputs.len()];
+            self.tensors.insert(piece.name.clone(), tensor(out, shape, device));
+        }
     }
 
     /// Adds all parameters to a model's file.

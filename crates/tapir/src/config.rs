@@ -495,6 +495,11 @@ impl Config {
         self.processor.is_some() || self.bert().is_none()
     }
 
+    /// Does its reviser read word pieces, and not words?
+    pub fn reads_pieces(&self) -> bool {
+        self.bert().is_some()
+    }
+
     /// What its reviser has if that is a pretrained encoder.
     pub(crate) fn bert(&self) -> Option<&BertConfig> {
         self.reviser.as_ref().and_then(|reviser| reviser.bert.as_ref())
@@ -506,13 +511,13 @@ impl BertConfig {
     pub(crate) const ENDS: usize = 2;
 
     /// How many pieces of words an input may have.
-    pub(crate) fn room(&self) -> usize {
+    pub fn room(&self) -> usize {
         self.positions - Self::ENDS
     }
 
     /// How many of them one word may have. The newest word, and the `delay` words before it that
     /// its revision must read, always fit.
-    pub(crate) fn most_of_a_word(&self, delay: usize) -> usize {
+    pub fn most_of_a_word(&self, delay: usize) -> usize {
         self.room() / (delay + 1)
     }
 }

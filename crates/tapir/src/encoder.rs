@@ -160,6 +160,59 @@ impl Encoder {
         source.expect_no_others()?;
         Ok(Self { reviser, pieces, tensors, classifier })
     }
+
+    /// The encoder in a model whose reviser is one: what another task can start from.
+    ///
+    /// ```
+    /// let encoder = tapir::Encoder::of(&tapir::doctest::pretrained())?;
+    /// assert!(encoder.classifier.is_none());
+    /// assert!(tapir::Encoder::of(&tapir::doctest::parts()).is_err());
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn of(parts: &Parts) -> Result<Self> {
+        let Parts { config, pieces, weights, .. } = parts;
+        let reviser = config.reviser.clone().filter(|reviser| reviser.bert.is_some());
+        let (Some(reviser), Some(pieces)) = (reviser, pieces.clone()) else {
+            let reason = "its reviser is no pretrained encoder: `reviser.kind` is not `bert`";
+            return Err(Error::invalid(CONFIG, reason));
+        };
+        let encoder_only =
+            Config { embedding_dim: 0, reviser: Some(reviser.clone()), ..Config::default() };
+        let source = Tensors::new(weights.clone(), WEIGHTS)?;
+        let own = encoder_only.tensors(1, 0);
+        let own = own.into_iter().filter(|(name, _)| !name.starts_with("reviser.output."));
+        let read = |(name, shape): (String, Vec<usize>)| {
+            let values = source.values(&name, &shape)?;
+            Ok((name, (shape, values)))
+        };
+        Ok(Self {
+            reviser,
+            pieces,
+            tensors: own.map(read).collect::<Result<_>>()?,
+            classifier: None,
+        })
+    }
+
+    /// The same encoder with its first layers alone: cheaper, and not as good.
+    ///
+    /// ```
+    /// let encoder = tapir::Encoder::read(&tapir::doctest::encoder())?;
+    /// let error = encoder.first_layers(7).err().unwrap();
+    /// assert!(error.to_string().contains("7 layers"));
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn first_layers(mut self, layers: usize) -> Result<Self> {
+        let all = self.reviser.layers;
+        if !(1..=all).contains(&layers) {
+            let reason = format!("{layers} layers were asked for, expected 1 to {all}");
+            return Err(Error::invalid("encoder", reason));
+        }
+        self.reviser.layers = layers;
+        let dropped = |l: usize| format!("reviser.layers.{l}.");
+        let dropped: Vec<String> = (layers..all).map(dropped).collect();
+        self.tensors.retain(|name, _| !dropped.iter().any(|layer| name.starts_with(layer)));
+        Ok(self)
+    }
 }
 
 /// What matters of `config.json`.

@@ -10,6 +10,7 @@ mod array;
 mod attention;
 mod cells;
 mod entropy;
+mod gelu;
 mod host;
 mod lstm;
 mod norm;
@@ -29,6 +30,7 @@ use burn::tensor::Tensor;
 pub(crate) use array::Array;
 pub(crate) use attention::AttentionKind;
 use host::Host;
+pub(crate) use norm::Norm;
 
 /// A function of `N` arrays to one, and its gradient.
 trait Function<const N: usize>: Clone + Send + Sync + Debug + 'static {
@@ -113,8 +115,9 @@ trait Fusions: Backend {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        unbiased: bool,
+        kind: Norm,
     ) -> FloatTensor<Self>;
+    fn gelu(x: FloatTensor<Self>, tanh: bool) -> FloatTensor<Self>;
     fn entropy(
         logits: FloatTensor<Self>,
         target: FloatTensor<Self>,
@@ -169,9 +172,13 @@ macro_rules! fusions {
             x: FloatTensor<Self>,
             weight: FloatTensor<Self>,
             bias: FloatTensor<Self>,
-            unbiased: bool,
+            kind: Norm,
         ) -> FloatTensor<Self> {
-            $run(norm::Norm { unbiased }, [x, weight, bias])
+            $run(kind, [x, weight, bias])
+        }
+
+        fn gelu(x: FloatTensor<Self>, tanh: bool) -> FloatTensor<Self> {
+            $run(gelu::Gelu { tanh }, [x])
         }
 
         fn entropy(
@@ -290,9 +297,14 @@ pub(crate) fn cells(
 }
 
 /// Layer normalisation of rows: x [rows, d], weight and bias [1, d].
-pub(crate) fn norm(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, unbiased: bool) -> Tensor<2> {
+pub(crate) fn norm(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>, kind: Norm) -> Tensor<2> {
     let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
-    Tensor::from_dispatch(<Dispatch as Fusions>::norm(x, weight, bias, unbiased))
+    Tensor::from_dispatch(<Dispatch as Fusions>::norm(x, weight, bias, kind))
+}
+
+/// x Φ(x), Φ being the normal distribution or, with `tanh`, its approximation.
+pub(crate) fn gelu(x: Tensor<2>, tanh: bool) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as Fusions>::gelu(x.into_dispatch(), tanh))
 }
 
 /// Σ over rows of the cross entropy: logits [rows, labels], target [rows, 2] of label and weight, or

@@ -1,13 +1,14 @@
-//! Layer normalisation, in the two forms that the authors' revisers use.
+//! Layer normalisation, in the two forms that revisers use.
 
 use super::{Array, Function};
 
-const EPSILON: f32 = 1e-5;
-
-#[derive(Clone, Debug)]
-pub(super) struct Norm {
+/// Which normalisation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Norm {
     /// Divide by (unbiased standard deviation + ε) instead of the root of (biased variance + ε)?
-    pub(super) unbiased: bool,
+    pub(crate) unbiased: bool,
+    /// ε
+    pub(crate) epsilon: f32,
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ impl Function<3> for Norm {
 #[allow(clippy::inline_always)]
 impl Norm {
     #[inline(always)]
-    fn forward_rows(&self, [x, weight, bias]: [Array; 3]) -> (Array, Saved) {
+    fn forward_rows(self, [x, weight, bias]: [Array; 3]) -> (Array, Saved) {
         let d = x.cols();
         let mut out = Vec::with_capacity(x.data().len());
         let mut rows = Vec::with_capacity(x.rows());
@@ -42,9 +43,9 @@ impl Norm {
             let mean = sum(row, |v| v) / d as f32;
             let squares = sum(row, |v| (v - mean) * (v - mean));
             let factor = if self.unbiased {
-                1.0 / ((squares / (d.max(2) - 1) as f32).sqrt() + EPSILON)
+                1.0 / ((squares / (d.max(2) - 1) as f32).sqrt() + self.epsilon)
             } else {
-                1.0 / (squares / d as f32 + EPSILON).sqrt()
+                1.0 / (squares / d as f32 + self.epsilon).sqrt()
             };
             let affine = weight.data().iter().zip(bias.data());
             out.extend(row.iter().zip(affine).map(|(v, (w, b))| (v - mean) * factor * w + b));
@@ -54,7 +55,7 @@ impl Norm {
     }
 
     #[inline(always)]
-    fn backward_rows(&self, saved: Saved, grad: Array) -> [Array; 3] {
+    fn backward_rows(self, saved: Saved, grad: Array) -> [Array; 3] {
         let Saved { x, weight, rows } = saved;
         let d = x.cols();
         let (mut d_x, mut d_weight, mut d_bias) =
@@ -82,7 +83,7 @@ impl Norm {
                 + rest.iter().zip(d_rest).map(|(v, d)| (v - mean) * d).sum::<f32>();
             let slope = if self.unbiased {
                 // r = 1 / (σ + ε), σ² = Σ / (d - 1)
-                let sigma = (1.0 / factor - EPSILON).max(f32::MIN_POSITIVE);
+                let sigma = (1.0 / factor - self.epsilon).max(f32::MIN_POSITIVE);
                 factor * factor / (sigma * (d.max(2) - 1) as f32)
             } else {
                 factor * factor * factor / d as f32

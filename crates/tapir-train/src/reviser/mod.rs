@@ -1,31 +1,42 @@
 //! The reviser (§3): a bidirectional encoder that recomputes every label. The second pass, and the
 //! reference model.
 //!
-//! Word vector, projection to d, positions, layers, norm, logits, as in the crate `tapir`.
+//! Input stage, layers, norm, logits, as in the crate `tapir`.
 
 mod linear;
 mod norm;
+mod pieces;
 mod positions;
 mod transformer;
 
 use burn::tensor::{Tensor, activation::relu};
-use tapir::{ReviserConfig, ReviserKind};
+use tapir::{Activation, ReviserConfig, ReviserKind};
 
 use crate::affine::Affine;
 use crate::input::{Input, Words};
-use crate::{Dropout, Leaves};
+use crate::{Dropout, Leaves, ops};
 use norm::Norm;
+use pieces::Pieces;
 
 pub(crate) struct Reviser {
     kind: ReviserKind,
     heads: usize,
     /// Does no word see a later one? Only when an action generator is trained.
     causal: bool,
-    input: Input,
+    input: Stage,
     layers: Vec<Layer>,
-    norm: Norm,
+    activation: Activation,
+    /// None where the last layer's own is the last.
+    norm: Option<Norm>,
     /// [d, labels]
     output: Affine,
+}
+
+/// What it reads, and how.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
+enum Stage {
+    Words(Input),
+    Pieces(Pieces),
 }
 
 /// Post-norm: x ← norm₁(x + attention(x)), x ← norm₂(x + feed-forward(x)).
@@ -62,32 +73,45 @@ impl Reviser {
                 merge: Affine::new(leaves, &name("attention.output")),
                 inner: Affine::new(leaves, &name("feed_forward.inner")),
                 outer: Affine::new(leaves, &name("feed_forward.outer")),
-                norm1: Norm::new(leaves, &name("norm1"), sizes.norm()),
-                norm2: Norm::new(leaves, &name("norm2"), sizes.norm()),
+                norm1: Norm::new(leaves, &name("norm1"), sizes),
+                norm2: Norm::new(leaves, &name("norm2"), sizes),
             }
+        };
+        let (input, activation, norm) = match &sizes.bert {
+            None => {
+                let norm = Norm::new(leaves, "reviser.norm", sizes);
+                (Stage::Words(Input::new(leaves, "reviser", true)), Activation::Relu, Some(norm))
+            }
+            Some(bert) => (Stage::Pieces(Pieces::new(leaves, sizes)), bert.activation, None),
         };
         Self {
             kind: sizes.kind,
             heads: sizes.heads,
             causal,
-            input: Input::new(leaves, "reviser", true),
+            input,
             layers: (0..sizes.layers).map(layer).collect(),
-            norm: Norm::new(leaves, "reviser.norm", sizes.norm()),
+            activation,
+            norm,
             output: Affine::new(leaves, "reviser.output"),
         }
     }
 
-    /// Logits of every row, [rows, labels], rows sentence-major: row b · length + t is word t of
-    /// sentence b.
+    /// Logits of every row, [rows, labels], rows sentence-major: row b · length + t is word or
+    /// piece t of sentence b.
     pub(crate) fn forward(
         &self,
         words: &Words,
         sentences: &Sentences,
         dropout: &mut Dropout,
     ) -> Tensor<2> {
-        let x = self.input.forward(words);
-        let positions = positions::sinusoidal(sentences, x.dims()[1], dropout.device());
-        let mut x = dropout.apply(x + positions);
+        let mut x = match &self.input {
+            Stage::Words(input) => {
+                let x = input.forward(words);
+                let positions = positions::sinusoidal(sentences, x.dims()[1], dropout.device());
+                dropout.apply(x + positions)
+            }
+            Stage::Pieces(pieces) => pieces.forward(words, dropout),
+        };
         for layer in &self.layers {
             let qkv =
                 [&layer.query, &layer.key, &layer.value].map(|affine| affine.forward(x.clone()));
@@ -101,10 +125,20 @@ impl Reviser {
             };
             let merged = dropout.apply(layer.merge.forward(attended));
             x = layer.norm1.forward(x + merged);
-            let inner = dropout.apply(relu(layer.inner.forward(x.clone())));
+            let inner = layer.inner.forward(x.clone());
+            let inner = match self.activation {
+                // The authors drop values here, too; BERT does not.
+                Activation::Relu if self.norm.is_some() => dropout.apply(relu(inner)),
+                Activation::Relu => relu(inner),
+                Activation::Gelu => ops::gelu(inner, false),
+                Activation::GeluTanh => ops::gelu(inner, true),
+            };
             let outer = dropout.apply(layer.outer.forward(inner));
             x = layer.norm2.forward(x + outer);
         }
-        self.output.forward(self.norm.forward(x))
+        self.output.forward(match &self.norm {
+            Some(norm) => norm.forward(x),
+            None => dropout.apply(x),
+        })
     }
 }

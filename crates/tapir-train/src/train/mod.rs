@@ -12,7 +12,8 @@ use std::time::Duration;
 use burn::tensor::Device;
 use serde::Serialize;
 use tapir::{
-    Bytes, Config, Labels, Mode, Model, Parts, Precision, TensorWriter, Vocabulary, WordVectors,
+    Bytes, Config, Encoder, Labels, Mode, Model, Parts, Precision, TensorWriter, Vocabulary,
+    WordPieces, WordVectors,
 };
 use tapir_data::{
     Corpus, Example, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
@@ -22,8 +23,9 @@ use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
 use crate::lessons::Lesson;
 use crate::{
-    ActionSource, ActionStats, Compute, Error, Objective, Optimisation, Preset, Progress, Result,
-    Stage, StageName, StageReport, Validation, Weights, actions, derive_actions, evaluate,
+    ActionSource, ActionStats, Compute, Error, Lexicon, Objective, Optimisation, Preset, Progress,
+    Result, ReviserSource, Stage, StageName, StageReport, Validation, Weights, actions,
+    derive_actions, evaluate,
 };
 
 /// Where things are, and what to do of it.
@@ -121,6 +123,8 @@ struct TrainingRun<'a> {
     labels: Labels,
     vocabulary: Vocabulary,
     vectors: Option<Arc<WordVectors>>,
+    /// Those of a pretrained reviser.
+    pieces: Option<WordPieces>,
     /// The whole model.
     config: Config,
     generator: Option<Config>,
@@ -232,7 +236,19 @@ impl<'a> TrainingRun<'a> {
         let open = vocabulary.vectors().map(|vectors| preset.words.gain / vectors.scale());
         let name = open.and(preset.words.vectors.as_deref()).map(file_name);
         let gain = open.unwrap_or(1.0);
-        let config = preset.config(&task, dim, name, gain);
+        // A reviser that is there brings its sizes and pieces.
+        let (reviser, pieces) = match (&preset.reviser, &options.reviser) {
+            (ReviserSource::New(sizes), _) => (Some(sizes.clone()), None),
+            (ReviserSource::Pretrained(_), Some(model)) => {
+                (model.config().reviser.clone(), model.parts().pieces.clone())
+            }
+            (ReviserSource::Pretrained(encoder), None) => {
+                let Encoder { reviser, pieces, .. } = encoder.open()?;
+                (Some(reviser), Some(pieces))
+            }
+        };
+        let config = preset.config(&task, reviser, dim, name, gain);
+        config.validate("the model of the preset and its encoder")?;
         let generator = preset.generator_config(&task, dim, name, gain);
         let lessons = OnceCell::new();
         Ok(Self {
@@ -243,6 +259,7 @@ impl<'a> TrainingRun<'a> {
             labels,
             vocabulary,
             vectors,
+            pieces,
             config,
             generator,
             lessons,
@@ -287,6 +304,10 @@ impl<'a> TrainingRun<'a> {
         let sizes = |config: &Config| (config.embedding_dim, config.vector_gain.to_bits());
         if !model.vocabulary().words().eq(self.vocabulary.words()) || sizes(theirs) != sizes(ours) {
             return refuse("words");
+        }
+        let texts = |pieces: &Option<WordPieces>| pieces.as_ref().map(WordPieces::to_text);
+        if texts(&model.parts().pieces) != texts(&self.pieces) {
+            return refuse("word pieces");
         }
         if !model.labels().iter().eq(self.labels.iter()) {
             return refuse("labels");
@@ -360,7 +381,7 @@ impl<'a> TrainingRun<'a> {
             training,
             examples,
             labels: &self.labels,
-            vocabulary: &self.vocabulary,
+            lexicon: Lexicon { vocabulary: &self.vocabulary, pieces: self.pieces.as_ref() },
             pretrained: pretrained.map(|vectors| (vectors, self.preset.words.gain)),
             seed: self.preset.seed,
             shards: self.preset.shards,
@@ -437,7 +458,13 @@ impl<'a> TrainingRun<'a> {
         let training = &self.preset.training.reviser;
         let (name, objective) = (StageName::Reviser, Objective::Reviser);
         let examples = self.examples(sentences, &[])?;
-        Ok(self.stage(name, objective, self.reviser_config(), training, examples))
+        let mut stage = self.stage(name, objective, self.reviser_config(), training, examples);
+        if let ReviserSource::Pretrained(encoder) = &self.preset.reviser {
+            let mut weights = stage.new_weights();
+            weights.start_from(&encoder.open()?.tensors, &self.options.compute.device());
+            stage.initial = Some(weights);
+        }
+        Ok(stage)
     }
 
     fn train_first_pass(
@@ -514,7 +541,7 @@ impl<'a> TrainingRun<'a> {
             config: config.clone(),
             labels: self.labels.clone(),
             vocabulary: self.vocabulary.clone(),
-            pieces: None,
+            pieces: self.pieces.clone().filter(|_| config.reads_pieces()),
             weights: Bytes::from(writer.to_bytes()?),
         })
     }

@@ -79,34 +79,40 @@ const TAIL: [f32; 9] = [
 /// x Φ(x).
 #[inline(always)]
 pub(super) fn gelu<S: Simd>(s: S, x: S::F32) -> S::F32 {
-    gated(s, x, |a| {
-        let one = s.splat(1.0);
-        let t = s.div(one, s.fma(s.splat(0.3), a, one));
-        let mut p = s.splat(TAIL[0]);
-        let mut i = 1;
-        while i < TAIL.len() {
-            p = s.fma(p, t, s.splat(TAIL[i]));
-            i += 1;
-        }
-        s.mul(exp(s, s.mul(s.mul(a, a), s.splat(-0.5))), s.mul(p, t))
-    })
+    let (one, a) = (s.splat(1.0), distance(s, x));
+    let t = s.div(one, s.fma(s.splat(0.3), a, one));
+    let mut p = s.splat(TAIL[0]);
+    let mut i = 1;
+    while i < TAIL.len() {
+        p = s.fma(p, t, s.splat(TAIL[i]));
+        i += 1;
+    }
+    let tail = s.mul(exp(s, s.mul(s.mul(a, a), s.splat(-0.5))), s.mul(p, t));
+    gated(s, x, a, tail)
 }
 
 /// The same with Φ(x) taken for (1 + tanh u) / 2, u = √(2/π) (x + 0.044715 x³), which is the
 /// sigmoid of 2u.
 #[inline(always)]
 pub(super) fn gelu_tanh<S: Simd>(s: S, x: S::F32) -> S::F32 {
-    gated(s, x, |a| {
-        let cube = s.mul(s.mul(a, a), s.mul(a, s.splat(0.044_715)));
-        sigmoid(s, s.mul(s.add(a, cube), s.splat(-1.595_769)))
-    })
+    let a = distance(s, x);
+    let cube = s.mul(s.mul(a, a), s.mul(a, s.splat(0.044_715)));
+    gated(s, x, a, sigmoid(s, s.mul(s.add(a, cube), s.splat(-1.595_769))))
+}
+
+/// |x|, but no more than 15: from there on the tail is zero in f32, and its product with infinity
+/// would be none.
+#[inline(always)]
+fn distance<S: Simd>(s: S, x: S::F32) -> S::F32 {
+    s.min(s.splat(15.0), s.abs(x))
 }
 
 /// x Φ(x) from the tail Φ(-a) for a = |x|: Φ(x) is 1 - Φ(-x), so that it is max(0, x) - a Φ(-a) on
 /// both sides of zero.
+///
+/// The tail is a value and no closure: a closure is compiled without the instructions of the
+/// function that calls it.
 #[inline(always)]
-fn gated<S: Simd>(s: S, x: S::F32, tail: impl FnOnce(S::F32) -> S::F32) -> S::F32 {
-    // From here on the tail is zero in f32, and its product with infinity would be none.
-    let a = s.min(s.splat(15.0), s.abs(x));
-    s.sub(s.max(s.splat(0.0), x), s.mul(a, tail(a)))
+fn gated<S: Simd>(s: S, x: S::F32, a: S::F32, tail: S::F32) -> S::F32 {
+    s.sub(s.max(s.splat(0.0), x), s.mul(a, tail))
 }

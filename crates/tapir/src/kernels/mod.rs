@@ -41,8 +41,8 @@ pub use matrix::LARGEST_SCALE;
 #[doc(hidden)]
 pub use matrix::{Matrix, Scratch, quantize_rows};
 pub(crate) use norm::layer_norm;
-pub use vectors::{axpy, dot, sigmoid, softmax, tanh};
-pub(crate) use vectors::{gates, gelu, gelu_tanh, relu};
+pub use vectors::{axpy, dot, gelu, gelu_tanh, sigmoid, softmax, tanh};
+pub(crate) use vectors::{gates, relu};
 
 /// Panels to the tile with 1, 2, … rows where there are 32 registers of 16 lanes: at least eight
 /// sums in flight, and at most 24.

@@ -77,9 +77,9 @@ in_place! {
     /// max(0, x) in place; NaN stays.
     pub(crate) relu, relu_with, Relu = |s, v| s.max(s.splat(0.0), v);
     /// x Φ(x) in place, Φ being the normal distribution.
-    pub(crate) gelu, gelu_with, Gelu = |s, v| math::gelu(s, v);
+    pub gelu, gelu_with, Gelu = |s, v| math::gelu(s, v);
     /// The same with Φ approximated by a hyperbolic tangent.
-    pub(crate) gelu_tanh, gelu_tanh_with, GeluTanh = |s, v| math::gelu_tanh(s, v);
+    pub gelu_tanh, gelu_tanh_with, GeluTanh = |s, v| math::gelu_tanh(s, v);
 }
 
 struct Gates<'a> {
