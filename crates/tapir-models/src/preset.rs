@@ -7,7 +7,8 @@ macro_rules! presets {
     };
 }
 
-/// `paper/` has the paper's tables: seven tasks, two revisers, delays 0, 1 and 2.
+/// `paper/` has the paper's tables: seven tasks, two revisers, delays 0, 1 and 2. `small/` trains in
+/// minutes, `pretrained/` starts from an encoder that a user brings.
 #[rustfmt::skip]
 static PRESETS: &[(&str, &str)] = presets![
     "paper/snips-trf" "paper/snips-trf-d1" "paper/snips-trf-d2"
@@ -26,12 +27,14 @@ static PRESETS: &[(&str, &str)] = presets![
     "paper/ewt-lt" "paper/ewt-lt-d1" "paper/ewt-lt-d2"
     "small/snips" "small/arw" "small/movie"
     "small/conll-ner" "small/conll-chunk" "small/conll-pos" "small/ewt"
+    "pretrained/snips" "pretrained/arw" "pretrained/movie"
+    "pretrained/conll-ner" "pretrained/conll-chunk" "pretrained/conll-pos" "pretrained/ewt"
 ];
 
 /// Every preset: its name and its text.
 ///
 /// ```
-/// assert_eq!(tapir_models::presets().len(), 7 * 2 * 3 + 7);
+/// assert_eq!(tapir_models::presets().len(), 7 * 2 * 3 + 7 + 7);
 /// ```
 pub fn presets() -> &'static [(&'static str, &'static str)] {
     PRESETS

@@ -369,7 +369,7 @@ impl Stage<'_> {
         Ok(Parts {
             config: self.config.clone(),
             labels: self.labels.clone(),
-            vocabulary: self.lexicon.vocabulary.clone(),
+            vocabulary: crate::train::words_of(&self.config, self.lexicon.vocabulary)?,
             pieces: self.lexicon.pieces.filter(|_| self.config.reads_pieces()).cloned(),
             weights: Bytes::from(Self::export(weights)?),
         })

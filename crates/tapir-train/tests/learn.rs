@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in the helpers of tests, too
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tapir_train::{Preset, RunOptions, train};
@@ -184,4 +185,82 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
     let again = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert!(again.reports.is_empty());
     assert_eq!(again.test.unwrap().tapir, test.tapir);
+}
+
+/// An encoder in the layout of `transformers`, of random numbers: every word of a corpus is a piece,
+/// but for every tenth, which has two.
+fn write_encoder(folder: &Path, corpus: &Path) {
+    let text = std::fs::read_to_string(corpus.join("train/seq.in")).unwrap();
+    let words: BTreeSet<&str> = text.split_whitespace().collect();
+    let mut pieces: BTreeSet<String> = BTreeSet::new();
+    for (i, word) in words.into_iter().filter(|word| word.is_ascii()).enumerate() {
+        if i % 10 == 0 && word.len() > 3 {
+            pieces.extend([word[..2].to_owned(), format!("##{}", &word[2..])]);
+        } else {
+            pieces.insert(word.to_owned());
+        }
+    }
+    let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map(str::to_owned);
+    let pieces: Vec<String> = special.into_iter().chain(pieces).collect();
+    let files = tapir::doctest::encoder_of(&pieces, 64, 64);
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join("config.json"), files.config).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), files.tokenizer).unwrap();
+    std::fs::write(folder.join("model.safetensors"), &*files.weights).unwrap();
+}
+
+/// An encoder becomes the reviser, teaches the others, and can be started from again.
+#[test]
+fn an_encoder_is_fine_tuned_and_teaches() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, encoder) = (folder.path().join("data"), folder.path().join("encoder"));
+    part_of_snips(&data);
+    write_encoder(&encoder, &data);
+    let preset = |pretrained: &Path, more: &[&str]| {
+        let settings = [
+            "actions=reviser".to_owned(),
+            "teaching={distillation = 0.5, rounds = 1}".to_owned(),
+            "reviser=".to_owned(),
+            format!("reviser.pretrained={}", pretrained.display()),
+            "training.reviser={epochs = 6, batch = 16, learning_rate = 3e-3, clip = 1.0, \
+             layer_decay = 0.9, schedule = {warm_up = 1, decay = 5, smooth = true}}"
+                .to_owned(),
+            "training.policy={epochs = 2, batch = 16, learning_rate = 2e-3}".to_owned(),
+        ];
+        let more = more.iter().map(|setting| (*setting).to_owned());
+        let settings: Vec<String> = settings.into_iter().chain(more).collect();
+        Preset::parse(PRESET, "test", &settings).unwrap()
+    };
+    let options = |out: &str| RunOptions {
+        data: Some(data.clone()),
+        ..RunOptions::new(folder.path().join(out))
+    };
+    let go_on = |_: tapir_train::Event| std::ops::ControlFlow::Continue(());
+    let run = train(&preset(&encoder, &[]), &options("run"), &mut { go_on }).unwrap();
+    let test = run.test.unwrap();
+    println!("{test:?}");
+    assert!(test.reviser.score > 45.0, "the reviser scores {}", test.reviser.score);
+    assert!(test.tapir.revised.unwrap() > 0.0);
+    let model = tapir::Model::open(run.model.as_ref().unwrap()).unwrap();
+    assert!(model.config().reads_pieces());
+
+    // Another policy for the same reviser needs no encoder.
+    let gone = folder.path().join("gone");
+    let policy = preset(&gone, &["training.policy.epochs=1"]);
+    let taken = RunOptions { reviser: Some(model), ..options("taken") };
+    let again = train(&policy, &taken, &mut { go_on }).unwrap().test.unwrap();
+    assert_eq!(again.reviser, test.reviser);
+    let error = train(&policy, &options("none"), &mut { go_on }).unwrap_err().to_string();
+    assert!(error.contains("gone: no such folder"), "{error}");
+
+    // Its encoder is one that others can start from, and starts where it was.
+    let stages = Some(vec![tapir_train::StageName::Reviser]);
+    let one = RunOptions { stages, ..options("more") };
+    let more = preset(run.model.as_ref().unwrap(), &["training.reviser.epochs=1"]);
+    let report = train(&more, &one, &mut { go_on }).unwrap().reports.remove(0);
+    let score = report.valid.unwrap().score;
+    let metrics = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(metrics.lines().next().unwrap()).unwrap();
+    let untrained = first["score"].as_f64().unwrap();
+    assert!(score > untrained + 5.0, "{score} after an epoch, {untrained} from the encoder itself");
 }

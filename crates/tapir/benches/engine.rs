@@ -10,8 +10,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tapir::{
-    BertConfig, Config, ControllerConfig, FinalPass, Labels, Mode, Model, Parts, Precision,
-    ProcessorConfig, ReviserConfig, ReviserKind, Session, SessionOptions, Vocabulary, WordPieces,
+    BertConfig, Config, ControllerConfig, ControllerInput, FinalPass, Labels, Mode, Model, Parts,
+    Precision, ProcessorConfig, ReviserConfig, ReviserKind, Session, SessionOptions, Vocabulary,
+    WordPieces,
 };
 use yardstick::{fastest, race, read};
 
@@ -41,11 +42,16 @@ fn snips() -> Parts {
     Parts::random(config, labels, vocabulary, 1).expect("sizes that fit")
 }
 
-/// A reviser of the sizes of MiniLM-L6, and nothing else: 6 × 384 / 1536, 12 heads. Words that are
-/// given by their id have one piece each.
+/// A reviser of the sizes of MiniLM-L6: 6 × 384 / 1536, 12 heads, and the first pass and controller
+/// of the presets `pretrained/`. Words that are given by their id have one piece each.
 fn pretrained() -> Parts {
     let Parts { mut config, labels, vocabulary, .. } = snips();
-    (config.processor, config.controller, config.embedding_dim) = (None, None, 0);
+    config.processor = Some(ProcessorConfig { layers: 1, hidden: 256, projection: Some(192) });
+    config.controller = Some(ControllerConfig {
+        hidden: 128,
+        inputs: vec![ControllerInput::State, ControllerInput::Output],
+        ..ControllerConfig::default()
+    });
     config.reviser = Some(ReviserConfig {
         kind: ReviserKind::Bert,
         layers: 6,
@@ -57,6 +63,14 @@ fn pretrained() -> Parts {
     });
     let parts = Parts::random(config, labels, vocabulary, 1).expect("sizes that fit");
     Parts { pieces: Some(WordPieces::new(["[UNK]", "[CLS]", "[SEP]"]).expect("pieces")), ..parts }
+}
+
+/// The same model without some of its parts.
+fn only(parts: &Parts, leave: impl FnOnce(&mut Config)) -> Parts {
+    let Parts { mut config, labels, vocabulary, pieces, .. } = parts.clone();
+    leave(&mut config);
+    let parts = Parts::random(config, labels, vocabulary, 1).expect("sizes that fit");
+    Parts { pieces, ..parts }
 }
 
 /// Ids of `words` words that differ from each other and from sentence to sentence.
@@ -116,8 +130,9 @@ fn limits(
     println!("  int8 speed / f32 speed            {:>6.2}", f32 / int8);
 }
 
-/// A sentence of nine words with a revision at every fifth word, against the reviser at every word.
-fn two_pass(name: &str, model: &Model) {
+/// Sentences of nine words with a revision at every so manieth word, against the reviser at every
+/// word and, where it was measured, against an encoder of the same sizes in PyTorch.
+fn two_pass(name: &str, model: &Model, every: usize, torch: Option<(f64, &str)>) {
     if !wanted(name) {
         return;
     }
@@ -140,24 +155,38 @@ fn two_pass(name: &str, model: &Model) {
         [
             &mut || five(&mut reference, &mut |_| {}),
             &mut || {
-                // 45 words, 9 revisions, spread over the positions in a sentence
+                // 45 words, their revisions spread over the positions in a sentence
                 five(&mut tapir, &mut |session| {
-                    session
-                        .set_threshold(if word % 5 == 4 { 0.0 } else { 1.0 })
-                        .expect("a threshold");
+                    let revise = word % every == every - 1;
+                    session.set_threshold(if revise { 0.0 } else { 1.0 }).expect("a threshold");
                     word += 1;
                 });
             },
             &mut || five(&mut first, &mut |_| {}),
         ],
     );
-    println!("{name}: sentences of 9 words, a revision at every fifth word");
+    println!("{name}: sentences of 9 words, a revision at one word in {every}");
     println!(
         "  TAPIR speed / restart-incremental {:>6.2}   (the paper's claim: 4.5)",
         reference / tapir
     );
     println!("  first pass / restart-incremental  {:>6.2}", reference / first);
     println!("  TAPIR, sentences a second         {:>6.0}", 5.0 / tapir);
+    if let Some((seconds, version)) = torch {
+        println!("  restart-incremental / {version:<12}{:>6.2}", seconds / reference);
+        println!("  TAPIR / {version:<26}{:>6.2}", seconds / tapir);
+    }
+}
+
+/// What `benches/peers/encoder.py` measures: seconds of five sentences, and the version; nothing
+/// without a Python that has PyTorch (`PYTHON` names it).
+fn torch() -> Option<(f64, String)> {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/encoder.py");
+    let output = std::process::Command::new(python).arg(script).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let (seconds, version) = text.trim().split_once(' ')?;
+    Some((seconds.parse().ok()?, version.to_owned()))
 }
 
 /// Thousands of sessions that share one model, a word to each in turn, on one thread and on two.
@@ -221,9 +250,7 @@ fn main() {
     let f32 = parts.clone().load().expect("a model");
     let int8 = parts.quantize(Precision::Int8).expect("a smaller one").load().expect("a model");
 
-    let mut lstm = parts.clone();
-    lstm.config.controller = None;
-    lstm.config.reviser = None;
+    let lstm = only(&parts, |config| (config.controller, config.reviser) = (None, None));
     let lstm8 = lstm.quantize(Precision::Int8).expect("a smaller one").load().expect("a model");
     let lstm = lstm.load().expect("a model");
     limits(
@@ -253,13 +280,19 @@ fn main() {
         "pretrained reviser at the 12 prefixes of 12 words",
         large.weight_bytes().1,
         12,
-        large.session(),
-        small.session(),
+        restart(&large),
+        restart(&small),
         15,
     );
 
-    two_pass("f32", &f32);
-    two_pass("int8", &int8);
+    two_pass("f32", &f32, 5, None);
+    two_pass("int8", &int8, 5, None);
+    let names = ["f32, pretrained", "int8, pretrained"];
+    let torch = if names.iter().any(|name| wanted(name)) { torch() } else { None };
+    let torch = torch.as_ref().map(|(seconds, version)| (*seconds, version.as_str()));
+    for (name, model) in names.into_iter().zip([&large, &small]) {
+        two_pass(name, model, 8, torch);
+    }
     many("f32", &f32, 2000);
     many("int8", &int8, 2000);
 }

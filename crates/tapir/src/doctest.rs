@@ -57,13 +57,23 @@ pub fn pretrained() -> Parts {
 
 /// A tiny encoder that labels words, as `transformers` would save it.
 pub fn encoder() -> EncoderFiles {
-    let (d, f, labels) = (8, 16, 3);
+    encoder_of(&PIECES, 8, 14)
+}
+
+/// The same with other pieces, of which the first are `[PAD]`, `[UNK]`, `[CLS]` and `[SEP]`, of
+/// another size and for longer inputs.
+pub fn encoder_of<P: AsRef<str>>(pieces: &[P], d: usize, positions: usize) -> EncoderFiles {
+    let (f, labels) = (2 * d, 3);
     let mut writer = TensorWriter::default();
-    let mut count = 0;
+    let mut count: u64 = 0;
+    let scale = 2.0 / (d as f32 / 8.0).sqrt();
     let mut tensor = |name: String, shape: &[usize]| {
-        let values = (0..shape.iter().product()).map(|i: usize| {
+        // Multiples of the golden ratio: as good as random.
+        let values = (0..shape.iter().product()).map(|_: usize| {
             count += 1;
-            ((i * 37 + count * 11) % 101) as f32 / 50.0 - 1.0
+            let bits = count.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (count << 17);
+            let bits = (bits ^ (bits >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((bits >> 40) as f32 / 16_777_216.0 - 0.5) * scale
         });
         writer.f32(&name, shape, &values.collect::<Vec<_>>()).expect("a tensor");
     };
@@ -81,20 +91,20 @@ pub fn encoder() -> EncoderFiles {
         affine(&format!("bert.{norm}.LayerNorm"), d, &[]);
     }
     affine("classifier", labels, &[d]);
-    for (table, rows) in [("word", PIECES.len()), ("position", 14), ("token_type", 2)] {
+    for (table, rows) in [("word", pieces.len()), ("position", positions), ("token_type", 2)] {
         tensor(format!("bert.embeddings.{table}_embeddings.weight"), &[rows, d]);
     }
     let config = json!({
         "model_type": "bert", "architectures": ["BertForTokenClassification"],
         "hidden_size": d, "num_hidden_layers": 1, "num_attention_heads": 2,
-        "intermediate_size": f, "max_position_embeddings": 14, "vocab_size": PIECES.len(),
+        "intermediate_size": f, "max_position_embeddings": positions, "vocab_size": pieces.len(),
         "hidden_act": "gelu", "layer_norm_eps": 1e-12,
         "id2label": {"0": "O", "1": "B-artist", "2": "I-artist"},
     });
     let special = |name| json!({"SpecialToken": {"id": name, "type_id": 0}});
     let text = json!({"Sequence": {"id": "A", "type_id": 0}});
-    let vocab: serde_json::Map<_, _> =
-        PIECES.iter().enumerate().map(|(id, piece)| ((*piece).to_owned(), json!(id))).collect();
+    let id = |(id, piece): (usize, &P)| (piece.as_ref().to_owned(), json!(id));
+    let vocab: serde_json::Map<_, _> = pieces.iter().enumerate().map(id).collect();
     let tokenizer = json!({
         "version": "1.0", "truncation": null, "padding": null, "decoder": null,
         "added_tokens": [{"id": 2, "content": "[CLS]", "special": true}],

@@ -344,7 +344,12 @@ impl<'a> TrainingRun<'a> {
     }
 
     fn reviser_config(&self) -> Config {
-        Config { processor: None, controller: None, ..self.config.clone() }
+        let mut config = Config { processor: None, controller: None, ..self.config.clone() };
+        if config.reads_pieces() {
+            // Nothing is left that reads word vectors.
+            (config.embedding_dim, config.vectors) = (0, None);
+        }
+        config
     }
 
     /// The first pass as its stage trains it: with a controller where the actions are known before.
@@ -540,10 +545,18 @@ impl<'a> TrainingRun<'a> {
         Ok(Parts {
             config: config.clone(),
             labels: self.labels.clone(),
-            vocabulary: self.vocabulary.clone(),
+            vocabulary: words_of(config, &self.vocabulary)?,
             pieces: self.pieces.clone().filter(|_| config.reads_pieces()),
             weights: Bytes::from(writer.to_bytes()?),
         })
+    }
+}
+
+/// The vocabulary of a part of the model: none where it reads only word pieces.
+pub(crate) fn words_of(config: &Config, vocabulary: &Vocabulary) -> Result<Vocabulary> {
+    match config.embedding_dim {
+        0 => Ok(Vocabulary::new::<&str>([])?),
+        _ => Ok(vocabulary.clone()),
     }
 }
 
