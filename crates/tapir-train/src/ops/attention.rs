@@ -83,6 +83,8 @@ impl Function<5> for Attention {
         let mut weights = vec![0.0; sentences * self.heads * length * length];
         let mut sums = vec![0.0; sentences * self.heads * length];
         let mut out = vec![0.0; query.rows() * d];
+        // Looked up once: these are calls, and the loops are short.
+        let [queries, keys, values, kept] = [&query, &key, &value, &keep].map(Array::data);
         for b in 0..sentences {
             let words = lengths.data()[b] as usize;
             for head in 0..self.heads {
@@ -92,9 +94,9 @@ impl Function<5> for Attention {
                     };
                     let at = (b * self.heads + head) * length + i;
                     let w = &mut weights[at * length..][..self.seen(i, words)];
-                    let q = &query.data()[row(i)];
+                    let q = &queries[row(i)];
                     for (j, w) in w.iter_mut().enumerate() {
-                        *w = kernels::dot(q, &key.data()[row(j)]);
+                        *w = kernels::dot(q, &keys[row(j)]);
                     }
                     if self.kind == AttentionKind::Softmax {
                         w.iter_mut().for_each(|w| *w *= scale);
@@ -105,8 +107,8 @@ impl Function<5> for Attention {
                     }
                     let out = &mut out[row(i)];
                     for (j, w) in w.iter().enumerate() {
-                        let keep = if drops { keep.data()[at * length + j] } else { 1.0 };
-                        kernels::axpy(w * keep, &value.data()[row(j)], out);
+                        let keep = if drops { kept[at * length + j] } else { 1.0 };
+                        kernels::axpy(w * keep, &values[row(j)], out);
                     }
                 }
             }
@@ -127,6 +129,8 @@ impl Function<5> for Attention {
         let (mut d_query, mut d_key, mut d_value) =
             (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
         let mut d_w = vec![0.0; length];
+        let [queries, keys, values, kept] = [&query, &key, &value, &keep].map(Array::data);
+        let grads = grad.data();
         for b in 0..sentences {
             let words = lengths.data()[b] as usize;
             for head in 0..self.heads {
@@ -136,10 +140,10 @@ impl Function<5> for Attention {
                     };
                     let at = (b * self.heads + head) * length + i;
                     let w = &weights[at * length..][..self.seen(i, words)];
-                    let grad = &grad.data()[row(i)];
+                    let grad = &grads[row(i)];
                     for (j, w) in w.iter().enumerate() {
-                        let keep = if drops { keep.data()[at * length + j] } else { 1.0 };
-                        d_w[j] = keep * kernels::dot(grad, &value.data()[row(j)]);
+                        let keep = if drops { kept[at * length + j] } else { 1.0 };
+                        d_w[j] = keep * kernels::dot(grad, &values[row(j)]);
                         kernels::axpy(w * keep, grad, &mut d_value[row(j)]);
                     }
                     // Both kinds divide by a sum, so that the mean is taken off; only what the sum
@@ -150,8 +154,8 @@ impl Function<5> for Attention {
                             AttentionKind::Softmax => w * (d_w[j] - mean) * scale,
                             _ => (d_w[j] - mean) / sums[at],
                         };
-                        kernels::axpy(d_score, &key.data()[row(j)], &mut d_query[row(i)]);
-                        kernels::axpy(d_score, &query.data()[row(i)], &mut d_key[row(j)]);
+                        kernels::axpy(d_score, &keys[row(j)], &mut d_query[row(i)]);
+                        kernels::axpy(d_score, &queries[row(i)], &mut d_key[row(j)]);
                     }
                 }
             }
