@@ -35,7 +35,10 @@ const EXEMPT: [(&str, &str); 16] = [
     ("tapir analyze runs/snips", "takes long"),
     ("tapir bench", "takes long"),
     ("tapir trace runs/snips", "needs a run that takes long"),
-    ("tapir train pretrained", "needs an encoder from a registry; tapir-train's tests fine-tune one"),
+    (
+        "tapir train pretrained",
+        "needs an encoder from a registry; tapir-train's tests fine-tune one",
+    ),
     ("tapir report", "needs results that take long"),
     ("tapir serve --certificate", "needs a certificate of the reader's own"),
     ("tapir serve --model runs", "needs a run that takes long"),

@@ -120,11 +120,14 @@ pub struct Teaching {
     /// Cross-fitting: the training sentences are divided into so many folds, and each is taught by
     /// a reviser that was trained on the others. 1 for none.
     pub folds: usize,
+    /// Sentences made of others' slots, for each training sentence so many: the reviser, which has
+    /// not seen them, teaches first pass and policy on these, too. 0 for none.
+    pub recombined: f64,
 }
 
 impl Default for Teaching {
     fn default() -> Self {
-        Self { distillation: 0.0, rounds: 1, folds: 1 }
+        Self { distillation: 0.0, rounds: 1, folds: 1, recombined: 0.0 }
     }
 }
 
@@ -295,7 +298,10 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds } = self.teaching;
+        let Teaching { distillation, rounds, folds, recombined } = self.teaching;
+        if !(0.0..=100.0).contains(&recombined) {
+            return refuse(format!("`teaching.recombined` is {recombined}, expected 0 to 100"));
+        }
         if !(0.0..=1.0).contains(&distillation) {
             return refuse(format!("`teaching.distillation` is {distillation}, expected 0 to 1"));
         }

@@ -135,7 +135,7 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
                   schedule = {warm_up = 1}}";
     let settings = [
         "actions=reviser",
-        "teaching={distillation = 0.5, rounds = 2, folds = 2}",
+        "teaching={distillation = 0.5, rounds = 2, folds = 2, recombined = 0.2}",
         "choose=within=1",
         "controller.inputs=[\"state\", \"output\"]",
         policy,

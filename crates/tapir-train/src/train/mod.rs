@@ -16,8 +16,8 @@ use tapir::{
     WordPieces, WordVectors,
 };
 use tapir_data::{
-    Corpus, Example, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
-    label_set, vocabulary, write_atomically,
+    Corpus, Example, Random, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
+    label_set, recombine, vocabulary, write_atomically,
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
@@ -114,6 +114,9 @@ impl PassScores {
     }
 }
 
+/// Sets the random numbers of recombined sentences apart from all others.
+const RECOMBINED: u64 = 0x7265_636f_6d62;
+
 /// A task, read and numbered.
 struct TrainingRun<'a> {
     preset: &'a Preset,
@@ -128,7 +131,9 @@ struct TrainingRun<'a> {
     /// The whole model.
     config: Config,
     generator: Option<Config>,
-    /// What the reviser says of every training sentence, once it was asked.
+    /// Sentences made of others' slots, on which the reviser teaches, too.
+    recombined: Vec<Sentence>,
+    /// What the reviser says of every sentence that it teaches on, once it was asked.
     lessons: OnceCell<Vec<Lesson>>,
 }
 
@@ -251,6 +256,10 @@ impl<'a> TrainingRun<'a> {
         config.validate("the model of the preset and its encoder")?;
         let generator = preset.generator_config(&task, dim, name, gain);
         let lessons = OnceCell::new();
+        let sentences = train_sentences(preset, &corpus);
+        let count = (preset.teaching.recombined * sentences.len() as f64).round() as usize;
+        let mut random = Random::at(preset.seed, &[RECOMBINED]);
+        let recombined = recombine(&sentences, count, &mut random);
         Ok(Self {
             preset,
             options,
@@ -262,6 +271,7 @@ impl<'a> TrainingRun<'a> {
             pieces,
             config,
             generator,
+            recombined,
             lessons,
         })
     }
@@ -341,6 +351,13 @@ impl<'a> TrainingRun<'a> {
 
     fn train_sentences(&self) -> Vec<&Sentence> {
         train_sentences(self.preset, &self.corpus)
+    }
+
+    /// What the reviser teaches on.
+    fn taught_sentences(&self) -> Vec<&Sentence> {
+        let mut sentences = self.train_sentences();
+        sentences.extend(&self.recombined);
+        sentences
     }
 
     fn reviser_config(&self) -> Config {
@@ -476,14 +493,15 @@ impl<'a> TrainingRun<'a> {
         &self,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<StageReport> {
-        let sentences = self.train_sentences();
-        let actions = match self.preset.actions {
+        let (sentences, actions) = match self.preset.actions {
             ActionSource::Generator => {
-                let actions = self.result(StageName::Actions);
+                let (actions, sentences) =
+                    (self.result(StageName::Actions), self.train_sentences());
                 expect(&actions, "generator and actions")?;
-                actions::read(&actions, &sentences)?
+                let actions = actions::read(&actions, &sentences)?;
+                (sentences, actions)
             }
-            ActionSource::Reviser => Vec::new(),
+            ActionSource::Reviser => (self.taught_sentences(), Vec::new()),
         };
         let training = &self.preset.training.first_pass;
         let (name, objective) = (StageName::FirstPass, Objective::FirstPass);

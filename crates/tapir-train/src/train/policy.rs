@@ -28,7 +28,7 @@ impl TrainingRun<'_> {
             self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
         weights.take(&first_pass);
         let Teaching { rounds, folds, .. } = self.preset.teaching;
-        let read = self.examples(&self.train_sentences(), &[])?;
+        let read = self.examples(&self.taught_sentences(), &[])?;
         let own;
         let lessons = if folds == 1 {
             self.lessons()?
@@ -67,12 +67,12 @@ impl TrainingRun<'_> {
         Ok(reports)
     }
 
-    /// What the reviser says of every training sentence.
+    /// What the reviser says of every sentence that it teaches on.
     pub(super) fn lessons(&self) -> Result<&[Lesson]> {
         if let Some(lessons) = self.lessons.get() {
             return Ok(lessons);
         }
-        let examples = self.examples(&self.train_sentences(), &[])?;
+        let examples = self.examples(&self.taught_sentences(), &[])?;
         let examples: Vec<&Example> = examples.iter().collect();
         let made = self.lessons_of(StageName::Reviser.name(), &examples)?;
         Ok(self.lessons.get_or_init(|| made))
