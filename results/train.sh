@@ -3,23 +3,27 @@
 #
 # RUNS is a folder for the runs of `tapir train`, DATA holds the corpora (docs/data.md). A run that is
 # done is not trained again, and one that was stopped goes on. Without names all are trained, small
-# ones first. TAPIR names the program.
+# ones first. TAPIR names the program, ENCODER the folder of the encoder that runs called -bert are
+# fine-tuned from (docs/training.md).
 set -euo pipefail
 runs=$1 data=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 tapir=${TAPIR:-tapir}
 [ $# -gt 0 ] || set -- snips-trf movie-trf ewt-trf arw-trf snips-trf-generator snips-lt movie-lt ewt-lt \
-  snips-trf-d1 snips-trf-d2 arw-lt
+  snips-trf-d1 snips-trf-d2 arw-lt snips-bert movie-bert arw-bert ewt-bert
 
 for name in "$@"; do
-  task=${name%%-*}
+  task=${name%%-*} preset=small/${name%%-*}
   flags=()
   # As the paper's: Movie and ARW on training and validation split together. Nothing is left to
-  # choose a threshold by, so that it is the one that was chosen without the validation split.
+  # choose a threshold by, so that it is the preset's.
   case $task in
     movie) flags+=(--set with_valid=true) ;;
     arw) flags+=(--set with_valid=true --set training.reviser.epochs=28 --set training.reviser.schedule.decay=26) ;;
+  esac
+  case $name in
+    *-bert*) preset=pretrained/$task flags=(--set "reviser.pretrained=${ENCODER:-all-MiniLM-L6-v2}") ;;
   esac
   case $name in *-lt*) flags+=(--set reviser.kind=linear-transformer) ;; esac
   case $name in *-d[12]) flags+=(--set "delay=${name##*-d}") ;; esac
@@ -34,5 +38,5 @@ for name in "$@"; do
       ;;
   esac
   [ -e "$here/$name/training.json" ] ||
-    "$tapir" train "small/$task" "${flags[@]}" --data "$data" --out "$runs/$name" --results "$here/$name/training.json"
+    "$tapir" train "$preset" "${flags[@]}" --data "$data" --out "$runs/$name" --results "$here/$name/training.json"
 done
