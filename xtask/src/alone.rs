@@ -61,9 +61,9 @@ pub(crate) fn package() -> Result<()> {
             let size = fs::metadata(&path)?.len();
             println!("{:>9.1} kB  {}", size as f64 / 1e3, path.display());
             let (larger, limit) = LARGER_PACKAGE;
-            let is_larger = path.file_name().is_some_and(|name| {
-                name.to_str().is_some_and(|name| name.starts_with(larger))
-            });
+            let is_larger = path
+                .file_name()
+                .is_some_and(|name| name.to_str().is_some_and(|name| name.starts_with(larger)));
             let limit = if is_larger { limit } else { LARGEST_PACKAGE };
             if size > limit {
                 bail!("{}: more than {limit} bytes", path.display());

@@ -21,7 +21,7 @@ fn models_tasks_and_vectors_are_in_the_program() {
     let tapir = |arguments: &str| tapir(folder.path(), arguments);
     assert!(output(&mut tapir("info pos")).contains("task        ewt"));
     let said = output(&mut tapir("eval snips snips --limit 20"));
-    assert!(said.starts_with("TAPIR-Trf (snips) on snips test: 20 sentences"), "{said}");
+    assert!(said.starts_with("TAPIR-BERT (snips) on snips test: 20 sentences"), "{said}");
     tapir("trace pos sleep").assert().success();
     assert!(output(&mut tapir("vectors lookup en_300d.tapirvec jazz")).starts_with("jazz\trow "));
     assert!(output(&mut tapir("quantize snips half --precision f16")).starts_with("half: "));
@@ -32,7 +32,7 @@ fn models_tasks_and_vectors_are_in_the_program() {
         tapir(arguments).assert().failure().stderr(contains(why));
     };
     fails("eval snips snips --limit 1 --keep", "no such directory");
-    fails("eval snip snips", "snips, pos");
+    fails("eval snip snips", "snips, snips-small, pos");
     // Where to get a corpus that does not ship.
     fails("data stats conll-pos", "https://www.clips.uantwerpen.be/conll2003/ner/");
 }

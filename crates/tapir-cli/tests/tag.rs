@@ -236,7 +236,10 @@ fn a_model_that_ships_is_chosen_by_its_name() {
     assert_eq!(run(&["--task", "pos"]), run(&["--model", "pos"]));
     let mut program = Command::cargo_bin("tapir").unwrap();
     let program = program.args(["tag", "play", "--model", "chess"]);
-    program.assert().failure().stderr(contains("no such directory").and(contains("snips, pos")));
+    program
+        .assert()
+        .failure()
+        .stderr(contains("no such directory").and(contains("snips, snips-small, pos")));
     let mut program = Command::cargo_bin("tapir").unwrap();
     let program = program.args(["tag", "play", "--task", "snips", "--model", "runs/x"]);
     program.assert().failure().stderr(contains("cannot be used with"));

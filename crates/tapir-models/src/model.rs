@@ -17,34 +17,43 @@ pub struct ModelFiles {
     pub weights: &'static [u8],
 }
 
-/// The files of these folders of `models`; `"name" + pieces` has a `pieces.txt`.
+/// The files of these folders of `models`.
 macro_rules! models {
-    (pieces $name:literal) => { None };
-    (pieces $name:literal pieces) => {
-        Some(include_str!(concat!("../models/", $name, "/pieces.txt")))
-    };
-    ($($name:literal $(+ $pieces:tt)?)*) => {
-        &[$(ModelFiles {
+    ($($name:literal)*) => {
+        [$(ModelFiles {
             name: $name,
             config: include_str!(concat!("../models/", $name, "/config.json")),
             labels: include_str!(concat!("../models/", $name, "/labels.txt")),
             vocabulary: include_str!(concat!("../models/", $name, "/vocab.txt")),
-            pieces: models!(pieces $name $($pieces)?),
+            pieces: None,
             weights: include_bytes!(concat!("../models/", $name, "/model.safetensors")),
         }),*]
     };
 }
 
-static MODELS: &[ModelFiles] = models!["snips" "pos"];
+/// The model with a pretrained reviser, which is a crate of its own for its size.
+const SNIPS: ModelFiles = ModelFiles {
+    name: "snips",
+    config: tapir_snips::CONFIG,
+    labels: tapir_snips::LABELS,
+    vocabulary: tapir_snips::VOCABULARY,
+    pieces: Some(tapir_snips::PIECES),
+    weights: tapir_snips::WEIGHTS,
+};
+
+static MODELS: [ModelFiles; 3] = {
+    let [small, pos] = models!["snips-small" "pos"];
+    [SNIPS, small, pos]
+};
 
 /// Every model, the default first. All share the word vectors [`VECTORS`](crate::VECTORS).
 ///
 /// ```
 /// let names: Vec<_> = tapir_models::models().iter().map(|model| model.name).collect();
-/// assert_eq!(names, ["snips", "pos"]);
+/// assert_eq!(names, ["snips", "snips-small", "pos"]);
 /// ```
 pub fn models() -> &'static [ModelFiles] {
-    MODELS
+    &MODELS
 }
 
 /// The model of that name.

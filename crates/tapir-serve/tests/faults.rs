@@ -242,7 +242,7 @@ async fn a_panic_costs_one_session() {
     settings.fault = Some("kaboom".into());
     let server = start(settings).await;
     let address = server.address();
-    let model = tapir::Model::embedded().unwrap();
+    let model = tapir::Model::embedded_named("snips-small").unwrap();
     let streams = (0..20).map(|index| {
         let model = model.clone();
         tokio::spawn(async move {

@@ -7,7 +7,7 @@ use support::{SENTENCES, get, http, metric, post, settings, start, until};
 use tapir::Model;
 
 fn labels(sentence: &str) -> Vec<String> {
-    let mut session = Model::embedded().unwrap().session();
+    let mut session = Model::embedded_named("snips-small").unwrap().session();
     session.update(sentence.split(' ')).unwrap();
     session.finish().unwrap().labels.iter().map(ToString::to_string).collect()
 }

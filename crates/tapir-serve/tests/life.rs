@@ -91,7 +91,7 @@ async fn a_stop_finishes_the_words_in_hand() {
 async fn models_are_read_anew_without_dropping_streams() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    let parts = tapir::Model::embedded().unwrap().parts().clone();
+    let parts = tapir::Model::embedded_named("snips-small").unwrap().parts().clone();
     parts.save(&path).unwrap();
     let mut settings = settings();
     settings.models.insert("snips".into(), path.display().to_string());
@@ -108,7 +108,7 @@ async fn models_are_read_anew_without_dropping_streams() {
     assert_eq!(http(address, "POST", "/admin/reload", reload, "").await.status, 200);
     assert_eq!(get(address, "/v1/models").await.json()["models"][0]["threshold"], 0.0);
     let mut new = Client::connect_to(address, "?provisional=false").await;
-    let mut session = tapir::Model::embedded().unwrap().session();
+    let mut session = tapir::Model::embedded_named("snips-small").unwrap().session();
     session.push("play").unwrap();
     for word in ["some", "jazz", "by", "miles", "davis"] {
         let message = format!(r#"{{"push": "{word}"}}"#);

@@ -121,7 +121,7 @@ fn every_word_has_its_label() {
         })
         .unwrap();
     // The real model, once.
-    let snips = Model::embedded().unwrap();
+    let snips = Model::embedded_named("snips-small").unwrap();
     let words = words(400);
     let body = serde_json::json!({ "tokens": words, "model": "snips", "threshold": 1 }).to_string();
     let answer = runtime.block_on(post(address, "/v1/tag", &body)).json();

@@ -161,7 +161,8 @@ impl Drop for Browser {
 
 fn labels(sentence: &str) -> Vec<String> {
     let options = tapir::SessionOptions::new().window(128);
-    let mut session = tapir::Model::embedded().unwrap().session_with(options).unwrap();
+    let mut session =
+        tapir::Model::embedded_named("snips-small").unwrap().session_with(options).unwrap();
     session.update(sentence.split(' ')).unwrap();
     session.finish().unwrap().labels.iter().map(ToString::to_string).collect()
 }
@@ -214,7 +215,8 @@ async fn the_page_labels_what_is_typed_and_played() {
     let sentence = "play the song little robin redbreast";
     browser.keys("#text", &format!("{sentence} ")).await;
     let options = tapir::SessionOptions::new().threshold(1.0);
-    let mut session = tapir::Model::embedded().unwrap().session_with(options).unwrap();
+    let mut session =
+        tapir::Model::embedded_named("snips-small").unwrap().session_with(options).unwrap();
     session.update(sentence.split(' ')).unwrap();
     let shown = |session: &tapir::Session| {
         session.labels().iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -62,7 +62,7 @@ async fn a_hundred_streams_at_once_answer_as_the_library_does() {
         let window = settings.limits.window;
         let server = start(settings).await;
         let address = server.address();
-        let model = Model::embedded().unwrap();
+        let model = Model::embedded_named("snips-small").unwrap();
         let mut tasks = Vec::new();
         for seed in 0..100 {
             tasks.push(tokio::spawn(async move {
@@ -100,7 +100,7 @@ async fn a_hundred_streams_at_once_answer_as_the_library_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn first_answers_come_before_revisions() {
     let server = start(settings()).await;
-    let model = Model::embedded().unwrap();
+    let model = Model::embedded_named("snips-small").unwrap();
     let options = tapir::SessionOptions::new().threshold(0.003);
     let mut session = model.session_with(options).unwrap();
     let mut client = Client::connect_to(server.address(), "?threshold=0.003").await;
@@ -144,7 +144,7 @@ async fn several_sessions_share_a_connection() {
             assert_eq!(answer.session.as_deref(), Some(name));
         }
     }
-    let model = Model::embedded().unwrap();
+    let model = Model::embedded_named("snips-small").unwrap();
     for (name, sentence) in [("a", SENTENCES[0]), ("b", SENTENCES[2])] {
         let words: Vec<&str> = sentence.split(' ').take(6).collect();
         let mut session = model.session();

@@ -29,7 +29,7 @@ impl Model {
     /// ```
     /// assert!(tapir::Model::embedded_named("pos").is_ok());
     /// let error = tapir::Model::embedded_named("chess").unwrap_err();
-    /// assert!(error.to_string().contains("snips, pos"));
+    /// assert!(error.to_string().contains("snips, snips-small, pos"));
     /// ```
     pub fn embedded_named(name: &str) -> Result<Self> {
         Parts::embedded_named(name)?.load()
@@ -38,7 +38,7 @@ impl Model {
     /// The names of the models in the program, the default first.
     ///
     /// ```
-    /// assert_eq!(tapir::Model::embedded_names().collect::<Vec<_>>(), ["snips", "pos"]);
+    /// assert_eq!(tapir::Model::embedded_names().collect::<Vec<_>>(), ["snips", "snips-small", "pos"]);
     /// ```
     pub fn embedded_names() -> impl Iterator<Item = &'static str> {
         tapir_models::models().iter().map(|model| model.name)

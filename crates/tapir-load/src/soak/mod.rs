@@ -29,7 +29,8 @@ pub use report::{Bound, Gauges, Minute, SoakReport, SoakSettings, Totals};
 use watch::Watch;
 
 /// What the server is started with: the limits are those that everybody gets.
-const ARGUMENTS: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--model", "embedded:snips"];
+const ARGUMENTS: [&str; 5] =
+    ["serve", "--listen", "127.0.0.1:0", "--model", "embedded:snips-small"];
 /// Words a second of a well-behaved stream.
 const RATE: f64 = 3.0;
 /// Addresses that the well-behaved streams come from.
@@ -69,7 +70,7 @@ struct WellBehaved {
 impl Soak {
     /// Runs for its time, and tells of every minute when it is over.
     pub fn run(&self, on_minute: impl FnMut(&Minute)) -> Result<SoakReport, Error> {
-        let model = Model::embedded_named("snips")?;
+        let model = Model::embedded_named("snips-small")?;
         let script = Arc::new(Script::with_labels(&model, &self.sentences)?);
         let probe = Probe::new(&model)?;
         drop(model);

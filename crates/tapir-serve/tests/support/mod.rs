@@ -31,7 +31,7 @@ pub const SENTENCES: [&str; 6] = [
 pub fn settings() -> Settings {
     let mut settings =
         Settings { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Settings::default() };
-    settings.models.insert("snips".into(), "embedded:snips".into());
+    settings.models.insert("snips".into(), "embedded:snips-small".into());
     settings.limits.requests_per_second = 1_000_000;
     settings.limits.messages_per_second = 1_000_000;
     settings
