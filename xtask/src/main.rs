@@ -3,6 +3,7 @@
 mod alone;
 mod docs;
 mod http;
+mod python;
 mod results;
 
 use std::fs;
@@ -15,8 +16,10 @@ fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("docs") => docs::test(),
+        Some("python") => python::test(),
         other => bail!(
-            "unknown task {other:?}; expected `test`, or `docs` for the commands of the documents"
+            "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, or \
+             `python` for the Python package"
         ),
     }
 }
@@ -36,6 +39,7 @@ fn test() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     alone::package()?;
+    python::test()?;
     http::test()
 }
 
