@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ pytestmark = pytest.mark.heavy
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
+    # Workers run what is tested, and not another Python of the machine.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("tapir")
     for key, value in {
         "spark.ui.enabled": "false",
