@@ -47,7 +47,8 @@ def main() -> None:
             reset()
             update(words)
 
-    by_word(), by_sentence()
+    by_word()
+    by_sentence()
     rounds = [(seconds(by_word), seconds(by_sentence)) for _ in range(chosen.rounds)]
     word, sentence = (1e6 * statistics.median(times) / count for times in zip(*rounds, strict=True))
     cost = 1e6 * statistics.median(one - other for one, other in rounds) / count
