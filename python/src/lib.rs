@@ -13,6 +13,8 @@ mod session;
 mod tag;
 mod tagged;
 mod trace;
+#[cfg(feature = "train")]
+mod train;
 mod update;
 mod watch;
 
@@ -33,6 +35,9 @@ mod _tapir {
     use crate::tagged::Tagged;
     #[pymodule_export]
     use crate::trace::Trace;
+    #[cfg(feature = "train")]
+    #[pymodule_export]
+    use crate::train::train;
     #[pymodule_export]
     use crate::update::{Edit, Finish, Span, Update};
 

@@ -30,6 +30,7 @@ from ._tapir import (
 )
 from .corpora import sentences
 from .evaluation import Evaluation, evaluate, sweep
+from .training import train, write_task
 
 __all__ = [
     "Edit",
@@ -47,4 +48,6 @@ __all__ = [
     "load_corpus",
     "sentences",
     "sweep",
+    "train",
+    "write_task",
 ]

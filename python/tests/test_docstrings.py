@@ -12,7 +12,7 @@ import pytest
 import tapir
 from tapir import _tapir
 
-MODULES = ["tapir", "tapir.corpora", "tapir.evaluation"]
+MODULES = ["tapir", "tapir.corpora", "tapir.evaluation", "tapir.training"]
 
 
 def docstrings(owner: ModuleType) -> dict[str, str]:
