@@ -2,10 +2,10 @@
 
     python benches/others.py
 
-Each system labels every prefix of the same sentences, on one thread, in turns. tapir reads a word at
-a time; the others begin anew at every word, since they know no other way. Weights are random where
-none can be had: speed does not depend on them. A system that is not installed is left out, which
-is said.
+Each system labels every prefix of the same sentences, on one thread, in turns. tapir reads a word
+at a time; the others begin anew at every word, since they know no other way. Weights are random
+where none can be had: speed does not depend on them. A system that is not installed is left out,
+which is said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import tapir  # noqa: E402
+import tapir
 
 System = Callable[[list[str]], None]
 

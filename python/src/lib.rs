@@ -1,5 +1,5 @@
-//! The Python package of tapir. This crate is thin: it turns Python's values into those of the crate
-//! `tapir`, and answers into Python's; `tapir/` beside it holds what is better said in Python.
+//! The Python package of tapir. This crate is thin: it turns Python's values into those of the
+//! crate `tapir`, and answers into Python's; `tapir/` beside it holds what is better said in Python.
 //!
 //! Doc comments of classes and methods are Python's docstrings, and their examples run in
 //! `tests/test_docstrings.py`.

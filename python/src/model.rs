@@ -78,10 +78,12 @@ impl Model {
     ///     [Tagged(play/O some/O jazz/B-genre), Tagged(book/O a/O table/O)]
     ///
     /// Every sentence is read as by a session, word by word, and revised at its end unless
-    /// `final_pass` is False. `threads` is by default one per core. A bar shows itself on a terminal
-    /// when the work takes long; `progress` forces it (True) or forbids it (False). Ctrl-C stops.
+    /// `final_pass` is False. `threads` is by default one per core. A bar shows itself on a
+    /// terminal when the work takes long; `progress` forces it (True) or forbids it (False). Ctrl-C
+    /// stops.
     #[pyo3(signature = (
-        what, *, threshold=None, window=None, mode=None, final_pass=true, threads=None, progress=None
+        what, *, threshold=None, window=None, mode=None, final_pass=true, threads=None,
+        progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keywords
     fn tag<'py>(

@@ -98,7 +98,8 @@ fn one(py: Python<'_>, model: &Model, options: SessionOptions, given: Given) -> 
 
 /// Labels all of them; the calling thread looks after Python meanwhile.
 ///
-/// Threads are started for each call: those of a pool would be missing in a process that was forked.
+/// Threads are started for each call: those of a pool would be missing in a process that was
+/// forked.
 fn many(
     model: &Model,
     options: SessionOptions,

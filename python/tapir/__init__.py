@@ -11,8 +11,8 @@
 >>> session.finish().labels
 ['O']
 
-`evaluate` and `sweep` measure a model as the TAPIR paper does. `tapir.integrations` has adapters for
-voice frameworks, `tapir.ray` and `tapir.spark` label whole corpora.
+`evaluate` and `sweep` measure a model as the TAPIR paper does. `tapir.integrations` has adapters
+for voice frameworks, `tapir.ray` and `tapir.spark` label whole corpora.
 """
 
 from ._tapir import (

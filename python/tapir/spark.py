@@ -5,7 +5,8 @@
     texts = spark.read.parquet("s3://corpus/")
     tapir.spark.label(texts, "text").write.parquet("s3://labelled/")
 
-Every row's labels depend on its text alone. When an executor is lost, Spark computes its part again.
+Every row's labels depend on its text alone. When an executor is lost, Spark computes its part
+again.
 """
 
 from __future__ import annotations

@@ -12,16 +12,7 @@ import pytest
 import tapir
 
 TEXTS = ["play some jazz", "book a table in boston for 5", "add step to me"]
-
-
-def label(model: tapir.Model, text: str) -> tapir.Tagged:
-    """What a worker does."""
-    return model.tag([text])[0]
-
-
-def measure(model: tapir.Model) -> float:
-    """What a worker measures, with threads of its own."""
-    return tapir.evaluate(model, [(["play", "jazz"], ["O", "B-genre"])]).f1
+CORPUS = [(["play", "jazz"], ["O", "B-genre"])]
 
 
 def test_a_model_that_ships_goes_by_name(snips: tapir.Model) -> None:
@@ -59,10 +50,9 @@ def test_results_are_pickled(snips: tapir.Model, protocol: int) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_other_processes(snips: tapir.Model, method: str) -> None:
     # Threads of this process have worked before the fork.
-    expected = snips.tag(TEXTS)
-    measure(snips)
+    expected, measured = snips.tag(TEXTS), tapir.evaluate(snips, CORPUS)
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
-        result = pool.starmap_async(label, [(snips, text) for text in TEXTS])
-        assert result.get(timeout=60) == expected
-        assert pool.apply_async(measure, (snips,)).get(timeout=60) == 1.0
+        result = pool.starmap_async(tapir.Model.tag, [(snips, [text]) for text in TEXTS])
+        assert [one for [one] in result.get(timeout=60)] == expected
+        assert pool.apply_async(tapir.evaluate, (snips, CORPUS)).get(timeout=60) == measured

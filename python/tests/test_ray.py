@@ -13,10 +13,10 @@ import tapir
 ray = pytest.importorskip("ray", reason="pip install ray[data]")
 pa = pytest.importorskip("pyarrow")
 
-import pyarrow.parquet as parquet  # noqa: E402
-from ray.cluster_utils import Cluster  # noqa: E402
+import pyarrow.parquet as parquet
+from ray.cluster_utils import Cluster
 
-import tapir.ray as tapir_ray  # noqa: E402
+import tapir.ray as tapir_ray
 
 pytestmark = pytest.mark.heavy
 
@@ -37,7 +37,7 @@ def write(folder: Path) -> None:
 
 
 def slow(table: Any) -> Any:
-    """Takes its time, so that most of the work is ahead when the node dies, and says where it is."""
+    """Takes its time, so that most of the work is ahead when the node dies; says where it is."""
     time.sleep(0.5)
     node = ray.get_runtime_context().get_node_id()
     return table.append_column("node", pa.array([node] * len(table)))

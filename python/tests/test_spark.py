@@ -18,9 +18,9 @@ pytest.importorskip("pyarrow")
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
 
-from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import SparkSession
 
-import tapir.spark as tapir_spark  # noqa: E402
+import tapir.spark as tapir_spark
 
 pytestmark = pytest.mark.heavy
 

@@ -110,7 +110,9 @@ def test_progress_is_shown(snips: tapir.Model, capfd: pytest.CaptureFixture[str]
 )
 def test_ctrl_c_stops(work: str) -> None:
     program = f"""
-        import tapir
+        import signal, tapir
+        # A process in the background ignores it, and so would we.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         model = tapir.Model.load("snips")
         print("ready", flush=True)
         try:

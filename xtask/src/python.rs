@@ -1,5 +1,5 @@
-//! The Python package: built as a wheel, installed in an environment of its own, and tested there by
-//! pytest and mypy. Its docstrings are among the tests.
+//! The Python package: built as a wheel, installed in an environment of its own, and tested there
+//! by pytest and mypy. Its docstrings are among the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -13,10 +13,10 @@ import tapir
 
 pytest.importorskip("livekit.agents", reason="pip install livekit-agents")
 
-from livekit.agents import Agent, stt  # noqa: E402
+from livekit.agents import Agent, stt
 
-from tapir.integrations import Labelled, Utterance  # noqa: E402
-from tapir.integrations.livekit import TapirAgent, label_speech, label_text  # noqa: E402
+from tapir.integrations import Labelled, Utterance
+from tapir.integrations.livekit import TapirAgent, label_speech, label_text
 
 pytestmark = pytest.mark.heavy
 

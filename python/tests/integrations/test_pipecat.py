@@ -10,15 +10,15 @@ import tapir
 
 pytest.importorskip("pipecat", reason="pip install pipecat-ai")
 
-from pipecat.frames.frames import (  # noqa: E402
+from pipecat.frames.frames import (
     Frame,
     InterimTranscriptionFrame,
     TextFrame,
     TranscriptionFrame,
 )
-from pipecat.tests.utils import run_test  # noqa: E402
+from pipecat.tests.utils import run_test
 
-from tapir.integrations.pipecat import LabelsFrame, TapirProcessor  # noqa: E402
+from tapir.integrations.pipecat import LabelsFrame, TapirProcessor
 
 pytestmark = pytest.mark.heavy
 

@@ -19,11 +19,11 @@ except ImportError:
 
 pytest.importorskip("retico_core", reason="pip install retico-core==2.0.1")
 
-import retico_core  # noqa: E402
-from retico_core import UpdateMessage, UpdateType  # noqa: E402
-from retico_core.text import SpeechRecognitionIU, get_text_increment  # noqa: E402
+import retico_core
+from retico_core import UpdateMessage, UpdateType
+from retico_core.text import SpeechRecognitionIU, get_text_increment
 
-from tapir.integrations.retico import LabelledIU, TapirModule  # noqa: E402
+from tapir.integrations.retico import LabelledIU, TapirModule
 
 
 class Recogniser(retico_core.AbstractModule):

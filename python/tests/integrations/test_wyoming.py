@@ -14,13 +14,13 @@ import tapir
 
 pytest.importorskip("wyoming", reason="pip install wyoming")
 
-from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart  # noqa: E402
-from wyoming.client import AsyncClient  # noqa: E402
-from wyoming.event import Event  # noqa: E402
-from wyoming.info import Describe, Info  # noqa: E402
-from wyoming.intent import Intent, NotRecognized, Recognize  # noqa: E402
+from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart
+from wyoming.client import AsyncClient
+from wyoming.event import Event
+from wyoming.info import Describe, Info
+from wyoming.intent import Intent, NotRecognized, Recognize
 
-from tapir.integrations.wyoming import serve  # noqa: E402
+from tapir.integrations.wyoming import serve
 
 
 def with_client(model: tapir.Model, talk: Callable[[AsyncClient], Awaitable[None]]) -> None:
