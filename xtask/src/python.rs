@@ -60,7 +60,8 @@ impl Environment {
         let pip = self.program("pip");
         let folder = self.folder.to_string_lossy();
         (pip.exists() || Self::run("python3", &["-m", "venv", &folder]))
-            && Self::run(pip, &[&["install", "-q", "--disable-pip-version-check"], what].concat())
+            // Not compiled ahead: of large packages most modules are never imported.
+            && Self::run(pip, &[&["install", "-q", "--no-compile"], what].concat())
     }
 
     /// Builds the wheel, by the profile of the other tests, so that what they have built is used.
