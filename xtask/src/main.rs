@@ -49,7 +49,14 @@ fn install_browser() {
     if runs("chromedriver") || std::env::var_os("CI").is_none() {
         return;
     }
-    println!("\n$ apt-get install chromium chromium-driver");
+    if !apt_install(&["chromium", "chromium-driver"]) {
+        println!("Chromium cannot be installed here: the page is not tested in a browser");
+    }
+}
+
+/// Installs packages of Debian; were they installed?
+pub(crate) fn apt_install(packages: &[&str]) -> bool {
+    println!("\n$ apt-get install {}", packages.join(" "));
     let apt = |arguments: &[&str]| {
         let status = Command::new("apt-get")
             .args(arguments)
@@ -57,9 +64,7 @@ fn install_browser() {
             .status();
         status.is_ok_and(|status| status.success())
     };
-    if !(apt(&["update", "-qq"]) && apt(&["install", "-qq", "-y", "chromium", "chromium-driver"])) {
-        println!("Chromium cannot be installed here: the page is not tested in a browser");
-    }
+    apt(&["update", "-qq"]) && apt(&[&["install", "-qq", "-y"], packages].concat())
 }
 
 /// Is there such a program?
