@@ -51,7 +51,8 @@ pub(crate) fn check() -> Result<()> {
 /// Packages every crate, as for crates.io, and weighs the packages. They are not built: all files
 /// of a crate are in them but its tests and benchmarks, and the tests have built those.
 pub(crate) fn package() -> Result<()> {
-    let arguments = "package --workspace --exclude xtask --no-verify --allow-dirty --quiet";
+    let arguments = "package --workspace --exclude xtask --exclude tapir-python --no-verify \
+                     --allow-dirty --quiet";
     crate::cargo(&arguments.split(' ').collect::<Vec<_>>())?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let folder = target.unwrap_or_else(|| crate::root().join("target")).join("package");

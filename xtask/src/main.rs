@@ -3,6 +3,7 @@
 mod alone;
 mod docs;
 mod http;
+mod python;
 mod results;
 
 use std::fs;
@@ -15,8 +16,10 @@ fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("docs") => docs::test(),
+        Some("python") => python::test(),
         other => bail!(
-            "unknown task {other:?}; expected `test`, or `docs` for the commands of the documents"
+            "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, or \
+             `python` for the Python package"
         ),
     }
 }
@@ -36,6 +39,7 @@ fn test() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     alone::package()?;
+    python::test()?;
     http::test()
 }
 
@@ -45,7 +49,14 @@ fn install_browser() {
     if runs("chromedriver") || std::env::var_os("CI").is_none() {
         return;
     }
-    println!("\n$ apt-get install chromium chromium-driver");
+    if !apt_install(&["chromium", "chromium-driver"]) {
+        println!("Chromium cannot be installed here: the page is not tested in a browser");
+    }
+}
+
+/// Installs packages of Debian; were they installed?
+pub(crate) fn apt_install(packages: &[&str]) -> bool {
+    println!("\n$ apt-get install {}", packages.join(" "));
     let apt = |arguments: &[&str]| {
         let status = Command::new("apt-get")
             .args(arguments)
@@ -53,9 +64,7 @@ fn install_browser() {
             .status();
         status.is_ok_and(|status| status.success())
     };
-    if !(apt(&["update", "-qq"]) && apt(&["install", "-qq", "-y", "chromium", "chromium-driver"])) {
-        println!("Chromium cannot be installed here: the page is not tested in a browser");
-    }
+    apt(&["update", "-qq"]) && apt(&[&["install", "-qq", "-y"], packages].concat())
 }
 
 /// Is there such a program?

@@ -1,0 +1,115 @@
+//! What a user may give: texts, words, names of modes.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMapping, PyString};
+use tapir::{FinalPass, Mode, SessionOptions};
+
+use crate::error::error;
+
+/// Something to label.
+pub(crate) enum Given {
+    /// A text, of which the model's tokenizer makes words.
+    Text(String),
+    /// Words, taken as they are.
+    Words(Vec<String>),
+}
+
+impl Given {
+    /// A text, or any iterable of words.
+    pub(crate) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(Self::Text(text.to_str()?.to_owned()));
+        }
+        Ok(Self::Words(words(value)?))
+    }
+
+    /// The words that a model reads.
+    pub(crate) fn words(self, model: &tapir::Model) -> Vec<String> {
+        match self {
+            Self::Text(text) => model.config().tokenizer.words(&text),
+            Self::Words(words) => words,
+        }
+    }
+}
+
+/// The words of any iterable of them but a text, whose elements would be letters.
+pub(crate) fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let wrong = || {
+        let name =
+            value.get_type().name().map_or_else(|_| "it".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("expected a text or a list of words, not {name}"))
+    };
+    if value.is_instance_of::<PyBytes>() || value.cast::<PyMapping>().is_ok() {
+        return Err(wrong());
+    }
+    let items = value.try_iter().map_err(|_| wrong())?;
+    items.map(|item| text(&item?)).collect()
+}
+
+/// A text, or an exception that says what was given instead.
+fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = value.cast::<PyString>().map_err(|_| {
+        let name =
+            value.get_type().name().map_or_else(|_| "it".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("a word is a str, not {name}"))
+    })?;
+    Ok(text.to_str()?.to_owned())
+}
+
+/// How a session runs, as the keywords of `Model.session` say it.
+#[derive(Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) threshold: Option<f32>,
+    pub(crate) undo: Option<usize>,
+    pub(crate) window: Option<usize>,
+    pub(crate) mode: Option<String>,
+    pub(crate) final_pass: Option<bool>,
+}
+
+impl Options {
+    /// The same for the library.
+    pub(crate) fn build(&self) -> PyResult<SessionOptions> {
+        let mut options = SessionOptions::new();
+        if let Some(threshold) = self.threshold {
+            options = options.threshold(threshold);
+        }
+        if let Some(undo) = self.undo {
+            options = options.undo(undo);
+        }
+        if let Some(window) = self.window {
+            options = options.window(window);
+        }
+        if let Some(mode) = self.mode()? {
+            options = options.mode(mode);
+        }
+        if self.final_pass == Some(false) {
+            options = options.final_pass(FinalPass::Policy);
+        }
+        Ok(options)
+    }
+
+    /// The passes that were asked for.
+    pub(crate) fn mode(&self) -> PyResult<Option<Mode>> {
+        self.mode.as_deref().map(mode).transpose()
+    }
+}
+
+/// The mode of that name.
+fn mode(name: &str) -> PyResult<Mode> {
+    [Mode::TwoPass, Mode::Restart, Mode::FirstPass]
+        .into_iter()
+        .find(|mode| mode_name(*mode) == name)
+        .ok_or_else(|| {
+            error(format!("mode {name:?}: expected \"two-pass\", \"restart\" or \"first-pass\""))
+        })
+}
+
+/// What a mode is called.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::TwoPass => "two-pass",
+        Mode::Restart => "restart",
+        Mode::FirstPass => "first-pass",
+    }
+}

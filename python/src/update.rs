@@ -1,0 +1,320 @@
+//! What changed, as light Python objects: they hold what the library gave, and make Python's values
+//! when they are asked for them.
+
+use std::fmt::Write;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use tapir::{Action, Label};
+
+use crate::error::error;
+
+/// One label that is new or different.
+///
+///     >>> import tapir
+///     >>> update = tapir.Model.load("snips").session().push("play")
+///     >>> update.edits[0].position, update.edits[0].label, update.edits[0].old
+///     (0, 'O', None)
+#[pyclass(frozen, eq, module = "tapir")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Edit(tapir::Edit);
+
+#[pymethods]
+impl Edit {
+    #[classattr]
+    #[allow(non_upper_case_globals)]
+    const __match_args__: (&str, &str, &str) = ("position", "label", "old");
+
+    #[new]
+    #[pyo3(signature = (position, label, old=None, probability=1.0))]
+    fn new(position: usize, label: &str, old: Option<&str>, probability: f32) -> Self {
+        let (label, old) = (label.into(), old.map(Label::from));
+        Self(tapir::Edit { position, label, old, probability })
+    }
+
+    fn __getnewargs__(&self) -> (usize, &str, Option<&str>, f32) {
+        (self.0.position, &self.0.label, self.0.old.as_deref(), self.0.probability)
+    }
+
+    /// Index of the word, from 0 at the session's start.
+    #[getter]
+    fn position(&self) -> usize {
+        self.0.position
+    }
+
+    /// Its label now.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.0.label
+    }
+
+    /// Its label before; None if it had none.
+    #[getter]
+    fn old(&self) -> Option<&str> {
+        self.0.old.as_deref()
+    }
+
+    /// The model's probability for the label, above 0 and at most 1.
+    #[getter]
+    fn probability(&self) -> f32 {
+        self.0.probability
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Edit({})", edit(&self.0))
+    }
+}
+
+/// `2: O -> B-x, 0.97`
+fn edit(edit: &tapir::Edit) -> String {
+    let tapir::Edit { position, label, old, probability } = edit;
+    match old {
+        Some(old) => format!("{position}: {} -> {}, {probability:.2}", &**old, &**label),
+        None => format!("{position}: {}, {probability:.2}", &**label),
+    }
+}
+
+/// The difference that one call made to the labels.
+///
+/// Replaying updates in order gives the labels of the session: shorten the list to `length`, then
+/// set every edited position. `apply` does that.
+///
+///     >>> import tapir
+///     >>> session = tapir.Model.load("snips").session()
+///     >>> labels = []
+///     >>> for word in "add step to me".split():
+///     ...     update = session.push(word)
+///     ...     update.apply(labels)
+///     >>> labels == session.labels
+///     True
+///     >>> update.action, [edit.position for edit in update.edits]
+///     ('REVISE', [2, 3])
+#[pyclass(frozen, eq, module = "tapir")]
+#[derive(PartialEq)]
+pub(crate) struct Update(pub(crate) tapir::Update);
+
+#[pymethods]
+impl Update {
+    #[new]
+    #[pyo3(signature = (step, action=None, policy=None, edits=Vec::new(), length=0, committed=0))]
+    fn new(
+        step: usize,
+        action: Option<&str>,
+        policy: Option<f32>,
+        edits: Vec<PyRef<'_, Edit>>,
+        length: usize,
+        committed: usize,
+    ) -> PyResult<Self> {
+        let action = match action {
+            None => None,
+            Some("WRITE") => Some(Action::Write),
+            Some("REVISE") => Some(Action::Revise),
+            Some(other) => {
+                return Err(error(format!(
+                    "action {other:?}: expected \"WRITE\", \"REVISE\" or None"
+                )));
+            }
+        };
+        let edits = edits.iter().map(|edit| edit.0.clone()).collect();
+        Ok(Self(tapir::Update { step, action, policy, edits, length, committed }))
+    }
+
+    #[allow(clippy::type_complexity)] // Python's tuple of arguments
+    fn __getnewargs__(
+        &self,
+    ) -> (usize, Option<&'static str>, Option<f32>, Vec<Edit>, usize, usize) {
+        let edits = self.0.edits.iter().cloned().map(Edit).collect();
+        (self.0.step, self.action(), self.0.policy, edits, self.0.length, self.0.committed)
+    }
+
+    /// Words read so far.
+    #[getter]
+    fn step(&self) -> usize {
+        self.0.step
+    }
+
+    /// "WRITE" or "REVISE": what was chosen for the last word read by this call; None if it read no
+    /// word.
+    #[getter]
+    fn action(&self) -> Option<&'static str> {
+        self.0.action.map(|action| match action {
+            Action::Write => "WRITE",
+            Action::Revise => "REVISE",
+        })
+    }
+
+    /// The policy's value behind the action, 0 to 1: how likely it is that a revision changes
+    /// something. None where no policy was asked.
+    #[getter]
+    fn policy(&self) -> Option<f32> {
+        self.0.policy
+    }
+
+    /// Labels that are new or different, by position.
+    #[getter]
+    fn edits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let edits = self.0.edits.iter().map(|edit| Py::new(py, Edit(edit.clone())));
+        PyTuple::new(py, edits.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// How many words have a label now.
+    #[getter]
+    fn length(&self) -> usize {
+        self.0.length
+    }
+
+    /// How many labels, from the start, will never be edited again.
+    #[getter]
+    fn committed(&self) -> usize {
+        self.0.committed
+    }
+
+    /// Did the policy revise at the last word?
+    #[getter]
+    fn revised(&self) -> bool {
+        self.0.revised()
+    }
+
+    /// Makes the same change to a list of labels that follows the session.
+    fn apply(&self, labels: &Bound<'_, PyList>) -> PyResult<()> {
+        let length = labels.len();
+        if length > self.0.length {
+            labels.del_slice(self.0.length, length)?;
+        }
+        for edit in &self.0.edits {
+            if edit.position < labels.len() {
+                labels.set_item(edit.position, &*edit.label)?;
+            } else {
+                labels.append(&*edit.label)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        let tapir::Update { step, policy, edits, length, committed, .. } = &self.0;
+        let mut text = format!("Update(step={step}");
+        if let Some(action) = self.action() {
+            let _ = write!(text, ", {action}");
+        }
+        if let Some(policy) = policy {
+            let _ = write!(text, ", policy={policy:.3}");
+        }
+        let edits: Vec<String> = edits.iter().map(edit).collect();
+        let _ =
+            write!(text, ", edits=[{}], length={length}, committed={committed})", edits.join("; "));
+        text
+    }
+}
+
+/// A labelled stretch of words: `start` to `end`, which is one past its last word.
+///
+///     >>> import tapir
+///     >>> tapir.Model.load("snips").tag("play some jazz by miles davis").spans[-1]
+///     Span('artist', 4, 6, 'miles davis')
+#[pyclass(frozen, eq, hash, module = "tapir")]
+#[derive(Clone, Hash, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) label: Label,
+    /// Index of its first word.
+    #[pyo3(get)]
+    pub(crate) start: usize,
+    /// Index after its last word.
+    #[pyo3(get)]
+    pub(crate) end: usize,
+    /// Its words, with a space between them; None where the session does not keep words.
+    #[pyo3(get)]
+    pub(crate) text: Option<String>,
+}
+
+impl Span {
+    /// A span of words, if these are known.
+    pub(crate) fn of(span: tapir::Span, words: Option<&[String]>) -> Self {
+        let tapir::Span { label, start, end } = span;
+        let text = words.and_then(|words| words.get(start..end)).map(|words| words.join(" "));
+        Self { label, start, end, text }
+    }
+}
+
+#[pymethods]
+impl Span {
+    #[classattr]
+    #[allow(non_upper_case_globals)]
+    const __match_args__: (&str, &str, &str, &str) = ("label", "start", "end", "text");
+
+    #[new]
+    #[pyo3(signature = (label, start, end, text=None))]
+    fn new(label: &str, start: usize, end: usize, text: Option<String>) -> Self {
+        Self { label: label.into(), start, end, text }
+    }
+
+    fn __getnewargs__(&self) -> (&str, usize, usize, Option<&str>) {
+        (&self.label, self.start, self.end, self.text.as_deref())
+    }
+
+    /// What it is: the label without its `B-` or `I-`.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn __len__(&self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let Self { label, start, end, text } = self;
+        let label = quoted(py, label)?;
+        Ok(match text {
+            Some(text) => format!("Span({label}, {start}, {end}, {})", quoted(py, text)?),
+            None => format!("Span({label}, {start}, {end})"),
+        })
+    }
+}
+
+/// A text as Python writes it.
+pub(crate) fn quoted(py: Python<'_>, text: &str) -> PyResult<String> {
+    Ok(pyo3::types::PyString::new(py, text).repr()?.to_string())
+}
+
+/// What `Session.finish` gives: the labels, the spans, and what changed at the end.
+#[pyclass(frozen, module = "tapir")]
+pub(crate) struct Finish {
+    /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window
+    /// and undo, and has forgotten its first words.
+    #[pyo3(get)]
+    first: usize,
+    labels: Vec<Label>,
+    spans: Vec<Span>,
+    /// The last edits, so that replaying all updates still gives the labels.
+    #[pyo3(get)]
+    update: Py<Update>,
+}
+
+impl Finish {
+    /// What the library gave.
+    pub(crate) fn of(py: Python<'_>, finish: tapir::Finish, spans: Vec<Span>) -> PyResult<Self> {
+        let tapir::Finish { first, labels, update } = finish;
+        Ok(Self { first, labels, spans, update: Py::new(py, Update(update))? })
+    }
+}
+
+#[pymethods]
+impl Finish {
+    /// The final labels of all words from `first` on.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.labels.iter().map(|label| &**label))
+    }
+
+    /// The labelled stretches, positions counted from the session's start.
+    #[getter]
+    fn spans(&self) -> Vec<Span> {
+        self.spans.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        let labels: Vec<&str> = self.labels.iter().map(|label| &**label).collect();
+        format!("Finish(labels=[{}])", labels.join(" "))
+    }
+}

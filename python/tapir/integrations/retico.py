@@ -1,0 +1,155 @@
+"""A retico module: words of a recogniser in, labelled words out.
+
+Both sides speak retico's incremental units: ADD, UPDATE, REVOKE and COMMIT come in and go out, and
+every labelled unit is grounded in the unit of its word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import retico_core
+from retico_core import UpdateMessage, UpdateType
+from retico_core.text import SpeechRecognitionIU, TextIU
+
+from .._tapir import Model
+from .utterance import Utterance
+
+
+class LabelledIU(TextIU):
+    """A word and its label. The text of the unit is the word."""
+
+    @staticmethod
+    def type() -> str:
+        """The name of the unit."""
+        return "Labelled IU"
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        #: The word's label, which UPDATE changes.
+        self.label: str | None = None
+
+
+class TapirModule(retico_core.AbstractModule):
+    """Labels the words of text units.
+
+    A unit that is revoked, in the middle, too, takes its labelled units with it; a label that
+    changes is an UPDATE of the unit that has it. When all words that came in are committed, the
+    utterance has ended: it is revised a last time, all its labels are committed, and the next word
+    begins a new one. With `end_on_commit=False` an utterance ends when `end` is called.
+    """
+
+    @staticmethod
+    def name() -> str:
+        """The name of the module."""
+        return "tapir"
+
+    @staticmethod
+    def description() -> str:
+        """What the module does."""
+        return "Labels words while they arrive"
+
+    @staticmethod
+    def input_ius() -> list[type]:
+        """Units with text."""
+        return [SpeechRecognitionIU, TextIU]
+
+    @staticmethod
+    def output_iu() -> type:
+        """A unit for each word."""
+        return LabelledIU
+
+    def __init__(
+        self,
+        model: Model | str = "snips",
+        *,
+        end_on_commit: bool = True,
+        sleep_interval: float = 0.005,
+        queue_class: type = retico_core.IncrementalQueue,
+        meta_data: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Takes a model, or the name of one, and the options of `Model.session`.
+
+        `sleep_interval` is how long the module sleeps when nothing arrives: retico's own 0.2
+        seconds would be most of the delay.
+        """
+        super().__init__(
+            queue_class=queue_class, meta_data=meta_data or {}, sleep_interval=sleep_interval
+        )
+        self.current_input: list[Any] = []
+        self.current_output: list[Any] = []
+        self.end_on_commit = end_on_commit
+        self._utterance = Utterance(model, **options)
+        #: For each word: the unit it came in, which word of that unit it is, and the unit out.
+        self._words: list[tuple[Any, int, LabelledIU]] = []
+
+    def process_update(self, update_message: UpdateMessage) -> UpdateMessage | None:
+        """Takes what the recogniser says, and says what changed."""
+        for unit, kind in update_message:
+            if kind == UpdateType.ADD:
+                self.current_input.append(unit)
+            elif kind == UpdateType.REVOKE:
+                self.revoke(unit)
+            elif kind == UpdateType.UPDATE:
+                self.current_input = [unit if old == unit else old for old in self.current_input]
+            elif kind == UpdateType.COMMIT:
+                self.commit(unit)
+        ended = self.end_on_commit and bool(self.current_input) and self.input_committed()
+        return self._answer(ended)
+
+    def end(self) -> None:
+        """Ends the utterance, whatever is committed, and sends its last labels."""
+        self.append(self._answer(True))
+
+    def _answer(self, ended: bool) -> UpdateMessage | None:
+        message = UpdateMessage()
+        heard = [
+            (unit, i, word)
+            for unit in self.current_input
+            for i, word in enumerate(self._utterance.model.words(unit.text or ""))
+        ]
+        self._revoke_lost(heard, message)
+        added = heard[len(self._words) :]
+        for unit, i, word in added:
+            labelled = self.create_iu(grounded_in=unit)
+            labelled.payload = word
+            self._words.append((unit, i, labelled))
+            self.current_output.append(labelled)
+        result = self._utterance.hear([word for _, _, word in heard], final=ended)
+        first_new = len(self._words) - len(added)
+        for position, (_, _, labelled) in enumerate(self._words):
+            label = result.labels[position] if position < len(result.labels) else None
+            changed = labelled.label != label
+            labelled.label = label
+            if position >= first_new:
+                message.add_iu(labelled, UpdateType.ADD)
+            elif changed:
+                message.add_iu(labelled, UpdateType.UPDATE)
+        for _, _, labelled in self._words[: len(self._words) if ended else result.settled]:
+            if not labelled.committed:
+                self.commit(labelled)
+                message.add_iu(labelled, UpdateType.COMMIT)
+        if ended:
+            self._words.clear()
+            self.current_input, self.current_output = [], []
+        return message if len(message) else None
+
+    def _revoke_lost(self, heard: list[tuple[Any, int, str]], message: UpdateMessage) -> None:
+        """Revokes units whose words are gone, and from where the order of those left differs."""
+        there = {(unit.iuid, i): word for unit, i, word in heard}
+        kept: list[tuple[Any, int, LabelledIU]] = []
+        lost: list[tuple[Any, int, LabelledIU]] = []
+        for entry in self._words:
+            unit, i, labelled = entry
+            same = there.get((unit.iuid, i)) == labelled.text
+            in_order = same and len(kept) < len(heard) and (
+                (heard[len(kept)][0].iuid, heard[len(kept)][1]) == (unit.iuid, i)
+            )
+            (kept if in_order else lost).append(entry)
+        # The newest first, as they would be taken off a list.
+        for _, _, labelled in reversed(lost):
+            self.revoke(labelled)
+            labelled.revoked = True
+            message.add_iu(labelled, UpdateType.REVOKE)
+        self._words = kept

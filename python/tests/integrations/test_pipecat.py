@@ -1,0 +1,65 @@
+"""The processor of Pipecat, in a real pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import tapir
+
+pytest.importorskip("pipecat", reason="pip install pipecat-ai")
+
+from pipecat.frames.frames import (
+    Frame,
+    InterimTranscriptionFrame,
+    TextFrame,
+    TranscriptionFrame,
+)
+from pipecat.tests.utils import run_test
+
+from tapir.integrations.pipecat import LabelsFrame, TapirProcessor
+
+pytestmark = pytest.mark.heavy
+
+
+def run(processor: TapirProcessor, frames: list[Frame]) -> list[Frame]:
+    down, _ = asyncio.run(run_test(processor, frames_to_send=frames))
+    return list(down)
+
+
+def test_labels_follow_transcriptions(snips: tapir.Model) -> None:
+    frames = [
+        InterimTranscriptionFrame("Add step", "ann", "0"),
+        InterimTranscriptionFrame("Add step to me", "ann", "1"),
+        TextFrame("nobody said this"),
+        TranscriptionFrame("Add step to me to the playlist.", "ann", "2"),
+        InterimTranscriptionFrame("play", "ann", "3"),
+    ]
+    down = run(TapirProcessor(snips), frames)
+    kinds = [type(frame).__name__ for frame in down]
+    assert kinds == [
+        "InterimTranscriptionFrame", "LabelsFrame", "InterimTranscriptionFrame", "LabelsFrame",
+        "TextFrame", "TranscriptionFrame", "LabelsFrame", "InterimTranscriptionFrame",
+        "LabelsFrame",
+    ]
+    labels = [frame for frame in down if isinstance(frame, LabelsFrame)]
+    assert [frame.final for frame in labels] == [False, False, True, False]
+    assert [span.text for span in labels[1].spans] == ["step to me"]
+    assert labels[2].labelled.labels == snips.tag("add step to me to the playlist").labels
+    assert labels[2].labelled.settled == 7 and labels[0].labelled.settled == 0
+    assert labels[3].labelled.words == ["play"], "a new utterance"
+
+
+def test_users_do_not_mix(snips: tapir.Model) -> None:
+    frames = [
+        InterimTranscriptionFrame("play some", "ann", "0"),
+        InterimTranscriptionFrame("book a table", "ben", "1"),
+        TranscriptionFrame("play some jazz", "ann", "2"),
+        TranscriptionFrame("book a table in boston", "ben", "3"),
+    ]
+    processor = TapirProcessor(snips, threshold=0.1)
+    labels = [frame for frame in run(processor, frames) if isinstance(frame, LabelsFrame)]
+    assert [frame.user_id for frame in labels] == ["ann", "ben", "ann", "ben"]
+    assert labels[2].labelled.labels == snips.tag("play some jazz").labels
+    assert labels[3].labelled.labels == snips.tag("book a table in boston").labels

@@ -1,0 +1,173 @@
+"""The module of retico, with the real package."""
+
+from __future__ import annotations
+
+import sys
+import time
+import types
+from typing import Any
+
+import pytest
+
+import tapir
+
+# retico opens the sound card's library when it is imported; text needs none.
+try:
+    import pyaudio  # noqa: F401
+except ImportError:
+    sys.modules["pyaudio"] = types.ModuleType("pyaudio")
+
+pytest.importorskip("retico_core", reason="pip install retico-core==2.0.1")
+
+import retico_core
+from retico_core import UpdateMessage, UpdateType
+from retico_core.text import SpeechRecognitionIU, get_text_increment
+
+from tapir.integrations.retico import LabelledIU, TapirModule
+
+
+class Recogniser(retico_core.AbstractModule):
+    """Says what it is told, in units of one word, as retico's recognisers do."""
+
+    name = description = staticmethod(lambda: "recogniser")
+    output_iu = staticmethod(lambda: SpeechRecognitionIU)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current_output: list[Any] = []
+
+    def say(self, text: str, final: bool = False) -> UpdateMessage:
+        message, new = get_text_increment(self, text)
+        for word in new:
+            unit = self.create_iu()
+            unit.set_asr_results([word], word, 1.0, 1.0, final)
+            self.current_output.append(unit)
+            message.add_iu(unit, UpdateType.ADD)
+        if final:
+            for unit in self.current_output:
+                message.add_iu(unit, UpdateType.COMMIT)
+            self.current_output = []
+        return message
+
+
+class Listener:
+    """Follows the units as another module would."""
+
+    def __init__(self) -> None:
+        self.units: list[LabelledIU] = []
+        self.committed: list[LabelledIU] = []
+
+    def hear(self, message: UpdateMessage | None) -> None:
+        for unit, kind in message or ():
+            if kind == UpdateType.ADD:
+                assert unit not in self.units
+                self.units.append(unit)
+            elif kind == UpdateType.REVOKE:
+                assert unit.revoked
+                self.units.remove(unit)
+            elif kind == UpdateType.UPDATE:
+                assert unit in self.units
+            else:
+                assert unit in self.units and unit.committed
+                self.committed.append(unit)
+
+    def read(self) -> list[tuple[str, str | None]]:
+        return [(unit.text, unit.label) for unit in self.units]
+
+
+def labels(model: tapir.Model, text: str) -> list[tuple[str, str]]:
+    session = model.session()
+    words = model.words(text)
+    session.update(words)
+    return list(zip(words, session.labels, strict=True))
+
+
+def test_units_follow_the_recogniser(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    texts = ["add", "add step two", "add step to me", "and step to me", "add step to me to the"]
+    for text in texts:
+        message = recogniser.say(text)
+        listener.hear(module.process_update(message))
+        heard = " ".join(unit.text for unit in recogniser.current_output)
+        assert listener.read() == labels(snips, heard)
+        assert [unit.grounded_in for unit in listener.units] == recogniser.current_output
+    listener.hear(module.process_update(recogniser.say("add step to me to the list", True)))
+    assert listener.committed == listener.units
+    words = [unit.text for unit in listener.units]
+    assert [unit.label for unit in listener.units] == snips.tag([words])[0].labels
+    after = Listener()
+    after.hear(module.process_update(recogniser.say("play jazz")))
+    assert after.read() == labels(snips, "play jazz"), "a new utterance"
+
+
+def test_a_label_that_changes_is_an_update(snips: tapir.Model) -> None:
+    recogniser, module = Recogniser(), TapirModule(snips)
+    module.process_update(recogniser.say("add step to"))
+    message = module.process_update(recogniser.say("add step to me"))
+    kinds = [(unit.text, unit.label, kind) for unit, kind in message or ()]
+    assert kinds == [
+        ("to", "I-entity_name", UpdateType.UPDATE),
+        ("me", "I-entity_name", UpdateType.ADD),
+    ]
+
+
+def test_a_word_in_the_middle_is_revoked_alone(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    listener.hear(module.process_update(recogniser.say("play some very slow jazz")))
+    before = {unit.text: unit for unit in listener.units}
+    gone = recogniser.current_output.pop(2)
+    listener.hear(module.process_update(UpdateMessage.from_iu(gone, UpdateType.REVOKE)))
+    assert listener.read() == labels(snips, "play some slow jazz")
+    assert listener.units == [before[word] for word in ("play", "some", "slow", "jazz")]
+
+
+def test_an_update_that_comes_in(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    message = recogniser.say("play sum jazz")
+    listener.hear(module.process_update(message))
+    unit = recogniser.current_output[1]
+    for text in ("some", "some more"):
+        unit.text = text
+        listener.hear(module.process_update(UpdateMessage.from_iu(unit, UpdateType.UPDATE)))
+        assert listener.read() == labels(snips, f"play {text} jazz")
+        grounded = [one.grounded_in for one in listener.units]
+        assert grounded.count(unit) == len(text.split())
+
+
+def test_words_of_a_long_stream_are_committed(snips: tapir.Model) -> None:
+    recogniser, listener = Recogniser(), Listener()
+    module = TapirModule(snips, window=8, undo=4, threshold=1.0)
+    words = ["play", "some", "jazz"] * 12
+    for count in range(1, len(words) + 1):
+        listener.hear(module.process_update(recogniser.say(" ".join(words[:count]))))
+    assert listener.committed == listener.units[: len(words) - 12]
+    module.end()
+
+
+def test_a_network_that_runs(snips: tapir.Model) -> None:
+    """Two modules in threads of their own, as in a real system."""
+    recogniser, module, heard = Recogniser(), TapirModule(snips), list[Any]()
+
+    class Sink(retico_core.AbstractConsumingModule):
+        name = description = staticmethod(lambda: "sink")
+        input_ius = staticmethod(lambda: [LabelledIU])
+
+        def process_update(self, update_message: UpdateMessage) -> None:
+            heard.extend((unit.text, kind) for unit, kind in update_message)
+
+    sink = Sink(sleep_interval=0.005)
+    recogniser.subscribe(module)
+    module.subscribe(sink)
+    module.run()
+    sink.run()
+    try:
+        recogniser.append(recogniser.say("play some"))
+        recogniser.append(recogniser.say("play some jazz", final=True))
+        deadline = time.monotonic() + 20
+        while len(heard) < 6 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        module.stop()
+        sink.stop()
+    assert heard[:3] == [(word, UpdateType.ADD) for word in ("play", "some", "jazz")]
+    assert heard[-3:] == [(word, UpdateType.COMMIT) for word in ("play", "some", "jazz")]

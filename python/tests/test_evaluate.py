@@ -1,0 +1,144 @@
+"""The paper's measures from Python, on corpora in the forms that people have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tapir
+
+Corpus = list[tuple[list[str], list[str]]]
+
+
+def test_figures_agree_with_each_other(snips: tapir.Model, corpus: Corpus) -> None:
+    result = tapir.evaluate(snips, corpus)
+    assert result.sentences == 40
+    assert result.words == sum(len(words) for words, _ in corpus)
+    assert 0.8 < result.f1 <= 1 and 0 < result.revised < 0.5
+    right = found = gold = 0
+    for words, labels in corpus:
+        session = snips.session(final_pass=False)
+        session.update(words)
+        ours = {(span.label, span.start, span.end) for span in session.finish().spans}
+        theirs = spans(labels)
+        right, found, gold = right + len(ours & theirs), found + len(ours), gold + len(theirs)
+    assert result.precision == pytest.approx(right / found)
+    assert result.recall == pytest.approx(right / gold)
+    assert sum(row["support"] for row in result.labels) == gold
+    assert "details" not in result.to_dict() and "details" not in repr(result)
+
+
+def spans(labels: list[str]) -> set[tuple[str, int, int]]:
+    """The spans of well-formed labels, counted here once more."""
+    found, start = set(), 0
+    for i, label in enumerate([*labels, "O"]):
+        if i and not label.startswith("I-") and labels[i - 1] != "O":
+            found.add((labels[i - 1][2:], start, i))
+        if label.startswith("B-"):
+            start = i
+    return found
+
+
+def test_modes_and_thresholds(snips: tapir.Model, corpus: Corpus) -> None:
+    first = tapir.evaluate(snips, corpus, mode="first-pass")
+    never = tapir.evaluate(snips, corpus, threshold=1)
+    assert first.f1 == never.f1 and first.edit_overhead == never.revised == 0
+    always = tapir.evaluate(snips, corpus, mode="restart")
+    swept = tapir.sweep(snips, corpus, thresholds=[0, 0.25, 1])
+    assert [result.threshold for result in swept] == [0, 0.25, 1]
+    assert swept[0].f1 == always.f1 and swept[0].revised == 1
+    assert swept[2].to_dict() == never.to_dict()
+    assert len(tapir.sweep(snips, corpus[:2])) == 11
+
+
+def test_pandas_takes_results(snips: tapir.Model, corpus: Corpus) -> None:
+    pandas = pytest.importorskip("pandas")
+    swept = tapir.sweep(snips, corpus[:10], thresholds=[0, 1])
+    frame = pandas.DataFrame([result.to_dict() for result in swept]).set_index("threshold")
+    assert frame.loc[1.0, "revised"] == 0 and frame["words"].nunique() == 1
+    labels = pandas.DataFrame(swept[0].labels)
+    assert {"label", "f1", "support"} <= set(labels.columns)
+    rows = pandas.DataFrame([one.to_dict() for one in snips.tag([words for words, _ in corpus])])
+    assert len(rows) == 40
+
+
+def test_pandas_frames_are_corpora(snips: tapir.Model, corpus: Corpus) -> None:
+    pandas = pytest.importorskip("pandas")
+    expected = tapir.sentences(corpus)
+    wide = pandas.DataFrame(corpus, columns=["tokens", "slots"])
+    assert tapir.sentences(wide) == expected
+    long = pandas.DataFrame(
+        [(i, *pair) for i, one in enumerate(corpus) for pair in zip(*one, strict=True)],
+        columns=["sentence", "word", "tag"],
+    )
+    assert tapir.sentences(long) == expected
+    assert tapir.evaluate(snips, long) == tapir.evaluate(snips, corpus)
+    with pytest.raises(tapir.Error, match="no column 'x'"):
+        tapir.sentences(wide, words="x")
+
+
+def test_datasets_are_corpora(corpus: Corpus) -> None:
+    datasets = pytest.importorskip("datasets")
+    names = sorted({label for _, labels in corpus for label in labels})
+    rows = {
+        "tokens": [words for words, _ in corpus],
+        "ner_tags": [[names.index(label) for label in labels] for _, labels in corpus],
+    }
+    feature = getattr(datasets, "List", datasets.Sequence)
+    features = datasets.Features(
+        tokens=feature(datasets.Value("string")),
+        ner_tags=feature(datasets.ClassLabel(names=names)),
+    )
+    dataset = datasets.Dataset.from_dict(rows, features=features)
+    assert tapir.sentences(dataset) == tapir.sentences(corpus)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "message"),
+    [
+        ([], "empty"),
+        ([(["a", "b"], ["O"])], "2 words and 1 labels"),
+        ([{"tokens": ["a"]}], "no column of labels"),
+        ([(["a"], ["O"]), (["b", ""], ["O", "O"])], "sentence 2: an empty word"),
+        ([(["a"] * 300, ["O"] * 300)], "at most 200"),
+    ],
+)
+def test_faults_are_named(snips: tapir.Model, corpus: Any, message: str) -> None:
+    with pytest.raises(tapir.Error, match=message):
+        tapir.evaluate(snips, corpus)
+
+
+@pytest.mark.parametrize("corpus", [None, 1, "snips", [1], [("a b", "O O")], [([1], ["O"])]])
+def test_wrong_types(snips: tapir.Model, corpus: Any) -> None:
+    with pytest.raises(TypeError):
+        tapir.evaluate(snips, corpus)
+
+
+def test_a_fault_late_in_a_corpus_is_counted_from_its_start(
+    snips: tapir.Model, corpus: Corpus
+) -> None:
+    many = (corpus * 10)[:399] + [(["play", ""], ["O", "O"])]
+    with pytest.raises(tapir.Error, match="sentence 400: an empty word"):
+        tapir.evaluate(snips, many)
+
+
+def test_tasks(snips: tapir.Model) -> None:
+    assert len(tapir.load_corpus("snips")) == 700
+    with pytest.raises(tapir.Error, match="train"):
+        tapir.load_corpus("snips", "dev")
+    with pytest.raises(tapir.Error):
+        tapir.load_corpus("no-such-task")
+
+
+def test_a_trace_shows_itself(snips: tapir.Model) -> None:
+    trace = snips.trace("add step to me <b>")
+    html = trace._repr_html_()
+    assert html.startswith("<img ") and "data:image/svg+xml;base64," in html
+    assert trace.to_svg().startswith("<svg ") and "<b>" not in trace.to_svg()
+    assert "<!doctype html>" in trace.to_html()
+    assert trace.edits == 1 and "◆I-entity_name" in str(trace)
+    assert repr(trace) == "<tapir.Trace of \"add step to me b\": 1 edits; print it>"
+    assert trace == snips.trace(snips.words("add step to me <b>"))
+    with pytest.raises(tapir.Error, match="no words"):
+        snips.trace(" ")

@@ -1,0 +1,59 @@
+"""Tasks from Python; training itself where the package was built with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tapir
+from tapir import _tapir
+
+SENTENCES = [
+    ([*quantity.split(), "of", item], ["B-quantity", "I-quantity", "O", "B-item"])
+    for item in ("apples", "pears", "milk", "bread", "rice", "eggs", "tea", "plums")
+    for quantity in ("two pounds", "a litre", "three bags", "a box")
+]
+
+
+def test_a_task_is_read_as_it_was_written(tmp_path: Path) -> None:
+    task = tapir.write_task(tmp_path / "my shop", SENTENCES, SENTENCES[:5])
+    assert tapir.load_corpus(str(task), "test") == SENTENCES[:5]
+    train = tapir.load_corpus(str(task), "train")
+    valid = tapir.load_corpus(str(task), "valid")
+    assert len(train) + len(valid) == len(SENTENCES) and len(valid) == 4
+    task = tapir.write_task(tmp_path / "given", SENTENCES, SENTENCES[:5], valid=SENTENCES[5:9])
+    assert tapir.load_corpus(str(task), "valid") == SENTENCES[5:9]
+    assert tapir.load_corpus(str(task), "train") == SENTENCES
+
+
+@pytest.mark.parametrize("word", ["", "two pounds", "a\tb", "a\nb"])
+def test_words_that_a_file_cannot_hold(tmp_path: Path, word: str) -> None:
+    with pytest.raises(tapir.Error, match="sentence 0"):
+        tapir.write_task(tmp_path, [([word], ["O"])], SENTENCES)
+
+
+@pytest.mark.skipif(hasattr(_tapir, "train"), reason="this build can train")
+def test_a_build_without_training_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match="--features train"):
+        tapir.train("small/snips", tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(_tapir, "train"), reason="built without the feature `train`")
+def test_training(tmp_path: Path) -> None:
+    task = tapir.write_task(tmp_path / "shop", SENTENCES, SENTENCES[:8])
+    lines: list[str] = []
+
+    def stop(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 3:
+            raise KeyboardInterrupt
+
+    run: dict[str, Any] = {"settings": {"task": str(task)}, "epochs": 2, "seed": 1}
+    with pytest.raises(KeyboardInterrupt):
+        tapir.train("small/snips", tmp_path / "run", show=stop, **run)
+    done = tapir.train("small/snips", tmp_path / "run", show=lines.append, **run)
+    assert {"model", "reports", "valid", "test"} <= set(done)
+    model = tapir.Model.load(tmp_path / "run")
+    assert "B-item" in model.labels
