@@ -28,7 +28,7 @@ pub(crate) fn lessons(reviser: &Model, examples: &[&Example]) -> Result<Vec<Less
 
 fn read(reviser: &Model, examples: &[&Example]) -> Result<Vec<Lesson>> {
     let options = SessionOptions::new().mode(Mode::Restart).undo(0);
-    let session = |_| reviser.session_with(options.clone());
+    let session = |_| reviser.session_with(options);
     let mut sessions = examples.iter().map(session).collect::<tapir::Result<Vec<_>>>()?;
     let mut lessons: Vec<Lesson> = examples.iter().map(|_| Lesson::default()).collect();
     let longest = examples.iter().map(|example| example.ids.len()).max().unwrap_or(0);
@@ -63,10 +63,11 @@ fn read(reviser: &Model, examples: &[&Example]) -> Result<Vec<Lesson>> {
 /// Gives a session the word of a step, by its text where there is one: a reviser may read more of
 /// it than its row.
 fn begin_push(session: &mut Session, example: &Example, step: usize) -> Result<()> {
-    Ok(match example.words.get(step) {
+    match example.words.get(step) {
         Some(word) => session.begin_push(word)?,
         None => session.begin_push_id(example.ids[step])?,
-    })
+    }
+    Ok(())
 }
 
 /// The same, with all work that follows.
