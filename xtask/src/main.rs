@@ -17,9 +17,10 @@ fn main() -> Result<()> {
         Some("test") => test(),
         Some("docs") => docs::test(),
         Some("python") => python::test(),
+        Some("frameworks") => python::test_frameworks(),
         other => bail!(
-            "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, or \
-             `python` for the Python package"
+            "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
+             `python` for the Python package, or `frameworks` for it with Ray, Spark and others"
         ),
     }
 }

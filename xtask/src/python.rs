@@ -13,18 +13,21 @@ const RETICO: &str = "retico-core==2.0.1";
 /// Needs Python with `venv` and PyPI; without them the package is not tested, and that is said.
 pub(crate) fn test() -> Result<()> {
     let environment = Environment::new();
-    if !environment.install(&["-r", "requirements-test.txt"])
-        || !environment.install(&["--no-deps", RETICO])
-    {
-        println!("its needs cannot be installed here: the Python package is not tested");
+    if !environment.prepare()? {
         return Ok(());
     }
-    let wheel = environment.build()?;
-    let wheel = wheel.to_str().context("a path that is no text")?;
-    ensure!(environment.install(&["--force-reinstall", "--no-deps", wheel]), "the wheel is wrong");
     environment.check("pytest", &["-m", "not heavy"])?;
     environment.check("mypy", &[])?;
-    environment.check("stubtest", &["tapir._tapir", "--mypy-config-file", "pyproject.toml"])?;
+    environment.check("stubtest", &["tapir._tapir", "--mypy-config-file", "pyproject.toml"])
+}
+
+/// The tests with Ray, Spark, Pipecat, LiveKit and two recognisers. To install them and to start
+/// them takes longer than all other tests, so that CI does not.
+pub(crate) fn test_frameworks() -> Result<()> {
+    let environment = Environment::new();
+    if !environment.prepare()? {
+        return Ok(());
+    }
     let speaks = Path::new("/usr/bin/flite").exists();
     if !speaks && std::env::var_os("CI").is_some() && !crate::apt_install(&["flite"]) {
         println!("flite cannot be installed here: nothing is spoken");
@@ -45,6 +48,19 @@ struct Environment {
 impl Environment {
     fn new() -> Self {
         Self { folder: crate::root().join("target/python") }
+    }
+
+    /// Installs what the tests need and the package itself; false where that cannot be had.
+    fn prepare(&self) -> Result<bool> {
+        let needs = [&["-r", "requirements-test.txt"][..], &["--no-deps", RETICO]];
+        if !needs.into_iter().all(|what| self.install(what)) {
+            println!("its needs cannot be installed here: the Python package is not tested");
+            return Ok(false);
+        }
+        let wheel = self.build()?;
+        let wheel = wheel.to_str().context("a path that is no text")?;
+        ensure!(self.install(&["--force-reinstall", "--no-deps", wheel]), "the wheel is wrong");
+        Ok(true)
     }
 
     fn program(&self, name: &str) -> PathBuf {

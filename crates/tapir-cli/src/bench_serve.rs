@@ -42,7 +42,7 @@ will it rain in two hours in the national park";
   tapir bench serve --soak --minutes 30 -o results/serve/soak.json
   tapir bench serve --text sentences.txt -o results/serve/load.json")]
 pub(crate) struct BenchServe {
-    /// A model that ships (snips, pos) or the directory of one [default: snips]
+    /// A model that ships (snips, snips-small, pos) or the directory of one [default: snips]
     #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
     /// What the streams say: one sentence per line [default: a few that ship]

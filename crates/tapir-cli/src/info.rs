@@ -15,7 +15,8 @@ use crate::model::DEFAULT_MODEL;
 /// Example: tapir info runs/snips
 #[derive(clap::Args)]
 pub(crate) struct Info {
-    /// A model that ships (snips, pos), a training run, or the directory of a model [default: snips]
+    /// A model that ships (snips, snips-small, pos), a training run, or the directory of a model
+    /// [default: snips]
     #[arg(value_name = "NAME|DIR")]
     name: Option<PathBuf>,
     /// The same

@@ -30,7 +30,7 @@ pub(crate) struct ModelAnd {
     /// task that ships (`tapir tasks`) or the path of a task file
     #[arg(value_names = ["MODEL", "TASK"], num_args = 1..=2, required = true)]
     what: Vec<String>,
-    /// The model: one that ships (snips, pos), a training run, or the directory of a model
+    /// The model: one that ships (snips, snips-small, pos), a training run, or the directory of a model
     #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
 }

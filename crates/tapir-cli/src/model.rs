@@ -12,7 +12,8 @@ pub(crate) const DEFAULT_MODEL: &str = "snips";
 /// Which model to run, and how eagerly it revises.
 #[derive(clap::Args)]
 pub(crate) struct Choice {
-    /// A model that ships (snips, pos), a training run, or the directory of a model [default: snips]
+    /// A model that ships (snips, snips-small, pos), a training run, or the directory of a model
+    /// [default: snips]
     #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
     // What --model was called for models that ship; a task is a corpus now.

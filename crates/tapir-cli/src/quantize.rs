@@ -13,7 +13,7 @@ use tapir::Parts;
 /// Example: tapir quantize runs/snips runs/snips-int8
 #[derive(clap::Args)]
 pub(crate) struct Quantize {
-    /// The model to read: one that ships (snips, pos) or the directory of one
+    /// The model to read: one that ships (snips, snips-small, pos) or the directory of one
     model: PathBuf,
     /// The model directory to write
     out: PathBuf,

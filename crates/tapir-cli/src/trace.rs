@@ -25,7 +25,7 @@ pub(crate) struct Trace {
     /// text, or with --sentence or --pick a task
     #[arg(value_names = ["MODEL", "TEXT|TASK"], num_args = 1..=2, required = true)]
     what: Vec<String>,
-    /// The model: one that ships (snips, pos), a training run, or the directory of a model
+    /// The model: one that ships (snips, snips-small, pos), a training run, or the directory of a model
     #[arg(long, value_name = "NAME|DIR")]
     model: Option<PathBuf>,
     /// The sentence of the task's split, counted from 1; may be given several times

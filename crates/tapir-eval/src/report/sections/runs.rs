@@ -54,16 +54,18 @@ fn parameters(entry: &Results) -> String {
     theirs.map_or(ours.clone(), |theirs| format!("{ours} ({theirs:.1} M)"))
 }
 
-/// LSTM, controller and reviser (layers × hidden / feed-forward) of a preset.
+/// LSTM, controller and reviser (layers × hidden / feed-forward, or the encoder's name) of a preset.
 fn sizes(preset: &serde_json::Value) -> Option<String> {
     let (processor, controller, reviser) =
         (preset.get("processor")?, preset.get("controller")?, preset.get("reviser")?);
-    Some(format!(
-        "{} · {} · {} × {} / {}",
-        processor.get("hidden")?,
-        controller.get("hidden")?,
-        reviser.get("layers")?,
-        reviser.get("hidden")?,
-        reviser.get("feed_forward")?
-    ))
+    let reviser = match reviser.get("pretrained").and_then(|encoder| encoder.as_str()) {
+        Some(encoder) => encoder.rsplit('/').next().unwrap_or(encoder).to_owned(),
+        None => format!(
+            "{} × {} / {}",
+            reviser.get("layers")?,
+            reviser.get("hidden")?,
+            reviser.get("feed_forward")?
+        ),
+    };
+    Some(format!("{} · {} · {reviser}", processor.get("hidden")?, controller.get("hidden")?))
 }

@@ -5,7 +5,7 @@ use tapir::ReviserKind;
 use super::super::Report;
 use super::super::document::{Part, Section, theirs};
 use super::{beside, mean};
-use crate::{Evaluation, Table};
+use crate::{Evaluation, Results, Table};
 
 impl Report {
     /// Table "non-incremental performance".
@@ -29,7 +29,10 @@ impl Report {
         let mut details = Vec::new();
         let mut averaged = Vec::new();
         for (name, group) in self.by_task() {
-            let reference = group.iter().find_map(|entry| entry.reference.as_ref());
+            // The paper has no pretrained ones, and its reference is not theirs.
+            let pretrained = |entry: &&Results| entry.model.reviser == Some(ReviserKind::Bert);
+            let mut own = group.iter().filter(|entry| !pretrained(entry));
+            let reference = own.find_map(|entry| entry.reference.as_ref());
             let any = group.iter().find_map(|entry| entry.evaluation.as_ref()).or(reference);
             let Some(any) = any else { continue };
             // Ours and the paper's, reference first.
@@ -46,11 +49,15 @@ impl Report {
                 let Some(evaluation) = &entry.evaluation else { continue };
                 let title = format!("{} by label", self.row(entry));
                 details.push(Part::Details(title, evaluation.score_table()));
-                let place = (entry.model.reviser, entry.model.delay);
+                let kind = match entry.model.reviser {
+                    Some(ReviserKind::Bert) => Some(ReviserKind::Transformer),
+                    other => other,
+                };
+                let place = (kind, entry.model.delay);
                 let column = columns.iter().position(|&(kind, delay)| place == (Some(kind), delay));
                 let Some(column) = column else { continue };
                 let cell = &mut cells[1 + column].0;
-                if cell.is_none() {
+                if cell.is_none() && !pretrained(entry) {
                     *cell = Some(evaluation.headline());
                 } else {
                     others.push((self.row(entry), column, *entry));
@@ -87,7 +94,8 @@ impl Report {
         let text = "Scores of the final output on full sentences, in points; as in the paper no revision is forced at the \
                     last word. The reference is the reviser run at every word, so that its final output is that of a \
                     full-sentence model. The average is that of the test sets, where all have a score. Where a task \
-                    has several models alike, those after the first have rows of their own.";
+                    has several models alike, those after the first have rows of their own, and so have pretrained \
+                    ones.";
         Section { title: "Full sentences", text: text.to_owned(), parts }
     }
 }
