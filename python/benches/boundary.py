@@ -33,7 +33,7 @@ def main() -> None:
     chosen = parser.parse_args()
     corpus = [words for words, _ in tapir.load_corpus("snips", "test")[: chosen.sentences]]
     count = sum(map(len, corpus))
-    session = tapir.Model.load("snips").session(mode="first-pass")
+    session = tapir.Model.load("snips-small").session(mode="first-pass")
     push, update, reset = session.push, session.update, session.reset
 
     def by_word() -> None:

@@ -29,7 +29,7 @@ def main() -> None:
     corpus = [words for words, _ in tapir.load_corpus("snips", "test")] * chosen.repeat
     texts = [" ".join(words) for words in corpus]
     count = sum(map(len, corpus))
-    model = tapir.Model.load("snips")
+    model = tapir.Model.load("snips-small")
     with tempfile.TemporaryDirectory() as folder:
         long, short = Path(folder) / "long.txt", Path(folder) / "short.txt"
         long.write_text("\n".join(texts) + "\n")

@@ -25,7 +25,7 @@ System = Callable[[list[str]], None]
 
 def ours(mode: str) -> System:
     """tapir, a word at a time."""
-    session = tapir.Model.load("snips").session(mode=mode)  # type: ignore[arg-type]
+    session = tapir.Model.load("snips-small").session(mode=mode)  # type: ignore[arg-type]
 
     def read(words: list[str]) -> None:
         session.reset()

@@ -17,9 +17,9 @@ use crate::update::quoted;
 /// A model that labels words. It does not change, and any number of sessions and threads share it.
 ///
 ///     >>> import tapir
-///     >>> model = tapir.Model.load("snips")
+///     >>> model = tapir.Model.load("snips-small")
 ///     >>> model
-///     <tapir.Model 'snips': 72 labels, two-pass, threshold 0.1>
+///     <tapir.Model 'snips-small': 72 labels, two-pass, threshold 0.1>
 ///     >>> model.tag("play some jazz by miles davis")
 ///     Tagged(play/O some/O jazz/B-genre by/O miles/B-artist davis/I-artist)
 ///
@@ -42,8 +42,8 @@ impl Model {
 
 #[pymethods]
 impl Model {
-    /// Loads a model: the name of one that ships ("snips" or "pos"), or the path of a model's
-    /// directory or of a training run. What is on disk comes first.
+    /// Loads a model: the name of one that ships ("snips", "snips-small" or "pos"), or the path of a
+    /// model's directory or of a training run. What is on disk comes first.
     #[classmethod]
     #[pyo3(
         signature = (name=PathBuf::from("snips")), text_signature = "(name='snips')"
@@ -60,7 +60,7 @@ impl Model {
     ///
     ///     >>> import tapir
     ///     >>> tapir.Model.names()
-    ///     ['snips', 'pos']
+    ///     ['snips', 'snips-small', 'pos']
     #[staticmethod]
     fn names() -> Vec<&'static str> {
         tapir::Model::embedded_names().collect()
@@ -73,7 +73,7 @@ impl Model {
     /// they are.
     ///
     ///     >>> import tapir
-    ///     >>> model = tapir.Model.load("snips")
+    ///     >>> model = tapir.Model.load("snips-small")
     ///     >>> model.tag(["play some jazz", ["book", "a", "table"]])
     ///     [Tagged(play/O some/O jazz/B-genre), Tagged(book/O a/O table/O)]
     ///
@@ -131,7 +131,7 @@ impl Model {
     /// The words that the model reads of a text.
     ///
     ///     >>> import tapir
-    ///     >>> tapir.Model.load("snips").words("What's playing, Dr. Who?")
+    ///     >>> tapir.Model.load("snips-small").words("What's playing, Dr. Who?")
     ///     ['what', 's', 'playing', 'dr', 'who']
     fn words(&self, text: &str) -> Vec<String> {
         self.inner.config().tokenizer.words(text)
@@ -141,7 +141,7 @@ impl Model {
     /// as a figure.
     ///
     ///     >>> import tapir
-    ///     >>> print(tapir.Model.load("snips").trace("add step to me"))
+    ///     >>> print(tapir.Model.load("snips-small").trace("add step to me"))
     ///       t  action  policy  add  step           to              me
     ///       1  WRITE    0.000  O
     ///       2  WRITE    0.006  O    B-entity_name

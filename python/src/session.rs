@@ -18,7 +18,7 @@ use crate::update::{Finish, Span, Update};
 /// they had never been read.
 ///
 ///     >>> import tapir
-///     >>> session = tapir.Model.load("snips").session()
+///     >>> session = tapir.Model.load("snips-small").session()
 ///     >>> session.push("play")
 ///     Update(step=1, WRITE, policy=0.000, edits=[0: O, 0.97], length=1, committed=0)
 ///     >>> session.update(["play", "sum"]).length

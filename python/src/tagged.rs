@@ -11,7 +11,7 @@ use crate::update::Span;
 /// A sentence with its labels, as `Model.tag` gives it.
 ///
 ///     >>> import tapir
-///     >>> tagged = tapir.Model.load("snips").tag("Play some jazz!")
+///     >>> tagged = tapir.Model.load("snips-small").tag("Play some jazz!")
 ///     >>> tagged.words, tagged.labels
 ///     (['play', 'some', 'jazz'], ['O', 'O', 'B-genre'])
 ///     >>> tagged.spans
@@ -111,7 +111,7 @@ impl Tagged {
     /// The words with all that is known of them, for a data frame or for JSON.
     ///
     ///     >>> import tapir
-    ///     >>> sorted(tapir.Model.load("snips").tag("play jazz").to_dict())
+    ///     >>> sorted(tapir.Model.load("snips-small").tag("play jazz").to_dict())
     ///     ['labels', 'offsets', 'probabilities', 'spans', 'words']
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);

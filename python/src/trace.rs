@@ -86,7 +86,7 @@ impl Trace {
     /// All steps, for programs: `words` and `steps`, each with `action`, `policy` and `cells`.
     ///
     ///     >>> import tapir
-    ///     >>> trace = tapir.Model.load("snips").trace("add step to me").to_dict()
+    ///     >>> trace = tapir.Model.load("snips-small").trace("add step to me").to_dict()
     ///     >>> trace["steps"][3]["cells"][2]["old"]
     ///     'O'
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -12,7 +12,7 @@ use crate::error::error;
 /// One label that is new or different.
 ///
 ///     >>> import tapir
-///     >>> update = tapir.Model.load("snips").session().push("play")
+///     >>> update = tapir.Model.load("snips-small").session().push("play")
 ///     >>> update.edits[0].position, update.edits[0].label, update.edits[0].old
 ///     (0, 'O', None)
 #[pyclass(frozen, eq, module = "tapir")]
@@ -80,7 +80,7 @@ fn edit(edit: &tapir::Edit) -> String {
 /// set every edited position. `apply` does that.
 ///
 ///     >>> import tapir
-///     >>> session = tapir.Model.load("snips").session()
+///     >>> session = tapir.Model.load("snips-small").session()
 ///     >>> labels = []
 ///     >>> for word in "add step to me".split():
 ///     ...     update = session.push(word)
@@ -210,7 +210,7 @@ impl Update {
 /// A labelled stretch of words: `start` to `end`, which is one past its last word.
 ///
 ///     >>> import tapir
-///     >>> tapir.Model.load("snips").tag("play some jazz by miles davis").spans[-1]
+///     >>> tapir.Model.load("snips-small").tag("play some jazz by miles davis").spans[-1]
 ///     Span('artist', 4, 6, 'miles davis')
 #[pyclass(frozen, eq, hash, module = "tapir")]
 #[derive(Clone, Hash, PartialEq)]

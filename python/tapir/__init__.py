@@ -1,7 +1,7 @@
 """Label words while they arrive, and revise only when a learned policy says so.
 
 >>> import tapir
->>> model = tapir.Model.load("snips")           # or "pos", or the path of a model
+>>> model = tapir.Model.load("snips-small")     # or "pos", or the path of a model
 >>> model.tag("play some jazz by miles davis").spans
 [Span('genre', 2, 3, 'jazz'), Span('artist', 4, 6, 'miles davis')]
 >>> session = model.session()                   # words that arrive one by one

@@ -98,7 +98,7 @@ def evaluate(
     the names of its columns are those of `tapir.sentences`. Ctrl-C stops it.
 
     >>> import tapir
-    >>> model = tapir.Model.load("snips")
+    >>> model = tapir.Model.load("snips-small")
     >>> corpus = [("play some jazz".split(), ["O", "O", "B-genre"])]
     >>> result = tapir.evaluate(model, corpus)
     >>> result.f1, result.words
@@ -121,7 +121,7 @@ def sweep(
     """Measures every threshold in one pass over the corpus; by default 0 to 1 in steps of 0.1.
 
     >>> import tapir
-    >>> model = tapir.Model.load("snips")
+    >>> model = tapir.Model.load("snips-small")
     >>> corpus = [("play some jazz".split(), ["O", "O", "B-genre"])]
     >>> [result.revised for result in tapir.sweep(model, corpus, thresholds=[0, 1])]
     [1.0, 0.0]

@@ -9,7 +9,7 @@ import tapir
 
 @pytest.fixture(scope="session")
 def snips() -> tapir.Model:
-    return tapir.Model.load("snips")
+    return tapir.Model.load("snips-small")
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,10 @@ def programs(document: str) -> list[tuple[str, str]]:
 
 
 def run(program: str) -> str:
+    # Not in the folder of the package, whose source would be imported instead of what is installed.
+    folder = Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

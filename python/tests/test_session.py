@@ -50,7 +50,7 @@ def test_what_the_readme_shows(snips: tapir.Model) -> None:
 @settings(max_examples=60, deadline=None)
 @given(OPERATIONS)
 def test_edits_replay_and_undo_is_exact(operations: list[tuple[str, object]]) -> None:
-    model = tapir.Model.load("snips")
+    model = tapir.Model.load("snips-small")
     session, labels, words = model.session(), list[str](), list[str]()
     for name, value in operations:
         if name == "push":
@@ -190,7 +190,7 @@ def test_threads_share_a_session_in_turns(snips: tapir.Model) -> None:
 
 
 def test_a_session_keeps_its_model_and_nothing_leaks() -> None:
-    model = tapir.Model.load("snips")
+    model = tapir.Model.load("snips-small")
     session, watched = model.session(), weakref.ref(model)
     del model
     gc.collect()

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -113,16 +114,17 @@ def test_ctrl_c_stops(work: str) -> None:
         import signal, tapir
         # A process in the background ignores it, and so would we.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        model = tapir.Model.load("snips")
+        model = tapir.Model.load("snips-small")
         print("ready", flush=True)
         try:
             {work}
         except KeyboardInterrupt:
             print("stopped", flush=True)
         """
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True
-    )
+    # Not in the folder of the package, whose source would be imported instead of what is installed.
+    folder = Path(__file__).parent
+    arguments = [sys.executable, "-c", textwrap.dedent(program)]
+    child = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=folder)
     try:
         assert child.stdout is not None and child.stdout.readline() == "ready\n"
         time.sleep(1.0)

@@ -38,7 +38,7 @@ class Utterance:
 
     >>> import tapir
     >>> from tapir.integrations import Utterance
-    >>> utterance = Utterance(tapir.Model.load("snips"))
+    >>> utterance = Utterance(tapir.Model.load("snips-small"))
     >>> utterance.hear("Play sum").labels
     ['O', 'B-artist']
     >>> utterance.hear("Play some jazz.", final=True).spans
