@@ -28,14 +28,7 @@ pub(crate) fn evaluate(
 ) -> PyResult<String> {
     let model = &model.get().inner;
     let options = Options { threshold, mode, ..Options::default() };
-    options.build()?.check(model).map_err(error)?;
-    let mut setting = Setting::of(model);
-    if let Some(threshold) = threshold {
-        setting = setting.threshold(threshold);
-    }
-    if let Some(mode) = options.mode()? {
-        setting = setting.mode(mode);
-    }
+    let setting = options.setting(model)?;
     let dataset = dataset(model, sentences)?;
     let mut runs = Vec::new();
     in_parts(py, &dataset, "evaluating", progress, |part| {

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 use tapir::{FinalPass, Mode, SessionOptions};
+use tapir_eval::Setting;
 
 use crate::error::error;
 
@@ -87,6 +88,19 @@ impl Options {
             options = options.final_pass(FinalPass::Policy);
         }
         Ok(options)
+    }
+
+    /// The same for a measurement: threshold and mode.
+    pub(crate) fn setting(&self, model: &tapir::Model) -> PyResult<Setting> {
+        self.build()?.check(model).map_err(error)?;
+        let mut setting = Setting::of(model);
+        if let Some(threshold) = self.threshold {
+            setting = setting.threshold(threshold);
+        }
+        if let Some(mode) = self.mode()? {
+            setting = setting.mode(mode);
+        }
+        Ok(setting)
     }
 
     /// The passes that were asked for.

@@ -1,10 +1,8 @@
 //! A sentence as a model reads it: the figure of `tapir trace`.
 
-use std::num::NonZeroUsize;
-
 use pyo3::prelude::*;
 use tapir_data::Sentence;
-use tapir_eval::{Dataset, Record, Setting};
+use tapir_eval::{Dataset, Record};
 
 use crate::error::error;
 use crate::input::{Given, Options};
@@ -25,23 +23,15 @@ impl Trace {
         what: &Bound<'_, PyAny>,
         options: &Options,
     ) -> PyResult<Self> {
-        options.build()?.check(model).map_err(error)?;
+        let setting = options.setting(model)?;
         let words = Given::of(what)?.words(model);
         if words.is_empty() {
             return Err(error("there are no words to trace"));
         }
-        let mut setting = Setting::of(model);
-        if let Some(threshold) = options.threshold {
-            setting = setting.threshold(threshold);
-        }
-        if let Some(mode) = options.mode()? {
-            setting = setting.mode(mode);
-        }
         // A text of the user's own has no gold labels: any that the model knows will do.
         let gold = vec![model.labels().get(0).to_string(); words.len()];
         py.detach(|| {
-            let one = NonZeroUsize::MIN.get();
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(one).build().map_err(error)?;
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(error)?;
             let dataset = Dataset::of(model, &[Sentence::new(words, gold)]).map_err(error)?;
             let record = pool.install(|| Record::make(model, &dataset, setting, || ()));
             let record = record.map_err(error)?;

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use tapir::Scheme;
+
 use crate::{Random, Sentence, Text};
 
 /// So many sentences, each one of the given with every span exchanged for a random one of its kind;
@@ -67,15 +69,11 @@ fn extend(new: &mut Sentence, sentence: &Sentence, range: Range<usize>) {
     new.labels.extend_from_slice(&sentence.labels[range]);
 }
 
-/// From each `B-x` through the `I-x` behind it.
+/// From each `B-x` through the `I-x` behind it; labels that are no IOB2 make none.
 fn spans(sentence: &Sentence) -> Vec<Range<usize>> {
-    let labels = &sentence.labels;
-    let begins = |at: &usize| labels[*at].starts_with("B-");
-    let end = |start: usize| {
-        let goes_on = |at: &usize| labels[*at].strip_prefix("I-") == Some(&labels[start][2..]);
-        start + 1 + (start + 1..labels.len()).take_while(goes_on).count()
-    };
-    (0..labels.len()).filter(begins).map(|start| start..end(start)).collect()
+    let spans = tapir::spans(&sentence.labels, Scheme::Iob).into_iter();
+    let spans = spans.map(|span| span.start..span.end);
+    spans.filter(|span| sentence.labels[span.start].starts_with("B-")).collect()
 }
 
 #[cfg(test)]
