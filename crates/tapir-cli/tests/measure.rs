@@ -38,7 +38,12 @@ impl Bed {
             delay,
             max_length,
             embedding_dim: 6,
-            processor: Some(ProcessorConfig { layers: 1, hidden: 6, projection: None }),
+            processor: Some(ProcessorConfig {
+                layers: 1,
+                hidden: 6,
+                projection: None,
+                spelling: None,
+            }),
             controller: Some(ControllerConfig {
                 layers: 1,
                 hidden: 6,

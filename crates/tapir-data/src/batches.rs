@@ -153,11 +153,12 @@ impl Batch {
         batch
     }
 
-    /// Replaces words by UNK with probability `unknown`, so that its row is trained, and words with
-    /// a row of their own by their vector with probability `untuned`.
+    /// Replaces words with probability `unknown` by what stands for an unknown word in their place,
+    /// so that it is trained, and words with a row of their own by their vector with probability
+    /// `untuned`.
     pub fn replace_words(
         &mut self,
-        unknown: f64,
+        (unknown, as_unknown): (f64, impl Fn(u32) -> u32),
         untuned: f64,
         vocabulary: &Vocabulary,
         random: &mut Random,
@@ -170,7 +171,7 @@ impl Batch {
         for id in self.ids.iter_mut().filter(|id| **id > Vocabulary::NULL) {
             let draw = random.unit();
             if draw < unknown {
-                *id = Vocabulary::UNK;
+                *id = as_unknown(*id);
             } else if draw < unknown + untuned {
                 *id = vector(*id).unwrap_or(*id);
             }
@@ -278,7 +279,7 @@ mod tests {
         let vocabulary = Vocabulary::new(["a", "b", "c"]).unwrap();
         let long = example(20_000);
         let mut batch = Batch::new(&[&long], Order::Sentence, (1, 1));
-        batch.replace_words(0.02, 0.0, &vocabulary, &mut Random::new(1));
+        batch.replace_words((0.02, |_| Vocabulary::UNK), 0.0, &vocabulary, &mut Random::new(1));
         let unknown = batch.ids.iter().filter(|id| **id == Vocabulary::UNK).count();
         assert!((300..500).contains(&unknown), "{unknown}");
     }
@@ -290,7 +291,7 @@ mod tests {
         let delayed =
             Example { ids: vec![5, 5, 2, 2], labels: vec![None; 4], ..Example::default() };
         let mut batch = Batch::new(&[&delayed], Order::Time, (1, 1));
-        batch.replace_words(1.0, 0.0, &vocabulary, &mut Random::new(1));
+        batch.replace_words((1.0, |_| Vocabulary::UNK), 0.0, &vocabulary, &mut Random::new(1));
         assert_eq!(batch.ids, [Vocabulary::UNK, Vocabulary::UNK, 2, 2]);
     }
 

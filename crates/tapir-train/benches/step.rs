@@ -103,6 +103,7 @@ fn step(config: &Config, objective: Objective, shards: usize, device: &Device) -
     let lexicon = Lexicon {
         vocabulary: &vocabulary,
         pieces: Some(&pieces).filter(|_| config.reads_pieces()),
+        spellings: None,
     };
     let mut weights = Weights::new(config, LABELS, &vocabulary, None, 1, device);
     let mut adamw = AdamW::default();

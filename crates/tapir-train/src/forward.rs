@@ -7,19 +7,21 @@ use tapir_data::Batch;
 use crate::input::Words;
 use crate::shard::forward;
 use crate::weights::values;
-use crate::{Dropout, Objective, Result, Weights};
+use crate::{Dropout, Lexicon, Objective, Result, Spellings, Weights};
 
 /// Logits `[rows, labels]` and policy logits `[rows]` of a batch under a model's weights, without
 /// dropout.
 pub fn logits(
     parts: &Parts,
+    spellings: Option<&Spellings>,
     objective: Objective,
     batch: &Batch,
 ) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
     let device = Device::flex();
     let Parts { config, labels, vocabulary, weights, .. } = parts;
     let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
-    let words = Words::of(batch, vocabulary, config, objective, &device);
+    let lexicon = Lexicon { vocabulary, pieces: None, spellings };
+    let words = Words::of(batch, lexicon, config, objective, &device);
     let mut leaves = weights.plain();
     // Word pieces are no rows of the first pass's words.
     let pass = if words.are_pieces() { "reviser." } else { "" };
@@ -39,7 +41,6 @@ mod tests {
     use tapir_data::{Example, Order, Revision};
 
     use super::*;
-    use crate::Lexicon;
     use crate::shard::{Targets, gradients};
 
     const TARGETS: Targets = Targets { smoothing: 0.1, distillation: 0.3 };
@@ -75,26 +76,24 @@ mod tests {
         Batch::new(&all, order, (12, 13))
     }
 
+    /// The same, some words of which are read by their spelling, where there are spellings.
+    fn batch_of(lexicon: Lexicon, order: Order) -> Batch {
+        let mut batch = batch(order);
+        if let Some(spellings) = lexicon.spellings {
+            for id in batch.ids.iter_mut().skip(1).step_by(3) {
+                *id = spellings.unknown(*id);
+            }
+        }
+        batch
+    }
+
     /// The loss under weights in the form of a file, in f32.
-    fn loss(
-        config: &Config,
-        vocabulary: &Vocabulary,
-        weights: &Weights,
-        objective: Objective,
-    ) -> f64 {
+    fn loss(config: &Config, lexicon: Lexicon, weights: &Weights, objective: Objective) -> f64 {
         let device = Device::flex().autodiff();
-        let batch = batch(objective.order());
+        let batch = batch_of(lexicon, objective.order());
         f64::from(
-            gradients(
-                weights,
-                config,
-                vocabulary.into(),
-                objective,
-                &batch,
-                Dropout::none(&device),
-                TARGETS,
-            )
-            .loss,
+            gradients(weights, config, lexicon, objective, &batch, Dropout::none(&device), TARGETS)
+                .loss,
         )
     }
 
@@ -106,6 +105,10 @@ mod tests {
 
     fn check_config(config: &Config, objective: Objective) {
         let vocabulary = Vocabulary::new(["a", "b", "c", "d", "e"]).unwrap();
+        let spelled = config.processor.as_ref().and_then(|sizes| sizes.spelling);
+        let spellings = spelled.map(|width| spellings(&vocabulary, width));
+        let spellings = spellings.as_ref();
+        let lexicon = Lexicon { vocabulary: &vocabulary, pieces: None, spellings };
         let device = Device::flex();
         let mut weights = Weights::new(config, 4, &vocabulary, None, 5, &device);
         // Biases and norms away from their special values.
@@ -121,12 +124,12 @@ mod tests {
         // Those of an encoder start at 0, which no norm likes.
         let tables = weights.tables.values_mut();
         tables.for_each(|table| shake(&mut table.values, &mut random));
-        let batch = batch(objective.order());
+        let batch = batch_of(lexicon, objective.order());
         let autodiff = device.clone().autodiff();
         let found = gradients(
             &weights,
             config,
-            (&vocabulary).into(),
+            lexicon,
             objective,
             &batch,
             Dropout::none(&autodiff),
@@ -169,7 +172,7 @@ mod tests {
                             crate::TrainedRows { values: moved(&table.values), ..table.clone() };
                         weights.tables.insert(name.clone(), changed);
                     }
-                    let loss = loss(config, &vocabulary, &weights, objective);
+                    let loss = loss(config, lexicon, &weights, objective);
                     tensor.map(|tensor| weights.tensors.insert(name.clone(), tensor));
                     table.map(|table| weights.tables.insert(name.clone(), table));
                     loss
@@ -197,6 +200,19 @@ mod tests {
             let frozen = objective == Objective::Policy && name.starts_with("processor.");
             assert_eq!(found.dense.contains_key(name), !frozen, "the gradient of {name}");
         }
+    }
+
+    /// Those of the words of the vocabulary, each of two pieces of its own.
+    fn spellings(vocabulary: &Vocabulary, width: usize) -> Spellings {
+        let names: Vec<String> = vocabulary.words().skip(3).map(str::to_owned).collect();
+        let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map(str::to_owned);
+        let pieces = tapir::WordPieces::new(special.iter().chain(&names)).unwrap();
+        let values = (0..pieces.len() * width).map(|i| (i * 7 % 11) as f32 / 8.0 - 0.6).collect();
+        let table = crate::TrainedRows { width, values };
+        let words = names.iter().map(|name| name.as_str().into()).collect();
+        let example = Example { words, ..Example::default() };
+        let rules = tapir::PieceRules::default();
+        Spellings::new(&[example], vocabulary, (&pieces, &rules, 9), &table)
     }
 
     #[test]
@@ -232,7 +248,8 @@ mod tests {
     fn a_pretrained_reviser_agrees_with_the_engine() {
         let parts = tapir::doctest::pretrained();
         let texts = ["play zithers by miles ?", "jazz", "davis ? zither"];
-        let lexicon = Lexicon { vocabulary: &parts.vocabulary, pieces: parts.pieces.as_ref() };
+        let (vocabulary, pieces) = (&parts.vocabulary, parts.pieces.as_ref());
+        let lexicon = Lexicon { vocabulary, pieces, spellings: None };
         let example = |text: &str| {
             let words: Vec<_> = text.split(' ').map(Into::into).collect();
             let labels = vec![Some(0); words.len()];
@@ -242,7 +259,7 @@ mod tests {
         let examples = texts.map(example);
         let examples: Vec<&Example> = examples.iter().collect();
         let batch = Batch::new(&examples, Order::Sentence, (1, 1));
-        let (ours, _) = logits(&parts, Objective::Reviser, &batch).unwrap();
+        let (ours, _) = logits(&parts, None, Objective::Reviser, &batch).unwrap();
         let model = parts.clone().load().unwrap();
         let labels = parts.labels.len();
         let mut compared = 0;
@@ -276,6 +293,65 @@ mod tests {
         let json = json.replace("memory\": 2", "memory\": 2, \"inputs\": [\"output\", \"state\"]");
         check(&json, Objective::FirstPass);
         check(&json, Objective::Policy);
+        for json in [&*json, &json.replace(", \"projection\": 7", "")] {
+            let mut config = config(json);
+            config.processor.as_mut().unwrap().spelling = Some(6);
+            check_config(&config, Objective::FirstPass);
+        }
+    }
+
+    /// Words that the vocabulary has not, each by its own pieces, as the engine reads them.
+    #[test]
+    fn a_first_pass_that_reads_spellings_agrees_with_the_engine() {
+        let mut parts = tapir::doctest::pretrained();
+        parts.config.controller = None;
+        let config = &parts.config;
+        let mut writer = TensorWriter::default();
+        let names = config.tensors(parts.labels.len(), parts.vocabulary.len());
+        let kept = |name: &str| names.iter().any(|(kept, _)| kept == name);
+        let file = safetensors::SafeTensors::deserialize(&parts.weights).unwrap();
+        for (name, view) in file.tensors().into_iter().filter(|(name, _)| kept(name)) {
+            let bytes = view.data().as_chunks().0.iter();
+            let values: Vec<f32> = bytes.map(|bytes| f32::from_le_bytes(*bytes)).collect();
+            writer.f32(&name, view.shape(), &values).unwrap();
+        }
+        parts.weights = writer.to_bytes().unwrap().into();
+        let words = ["play", "zithers", "by", "zither", "?", "zithers"];
+        let ids = words.iter().map(|word| parts.vocabulary.id(word)).collect();
+        let mut example = Example {
+            ids,
+            words: words.map(Into::into).to_vec(),
+            labels: vec![Some(0); words.len()],
+            ..Example::default()
+        };
+        let (labels, device) = (parts.labels.len(), Device::flex());
+        let weights =
+            Weights::read(&parts.weights, &parts.config, labels, parts.vocabulary.len(), &device)
+                .unwrap();
+        let bert = parts.config.reviser.as_ref().unwrap().bert.as_ref().unwrap();
+        let split = (parts.pieces.as_ref().unwrap(), &bert.rules, bert.most_of_a_word(0));
+        let examples = std::slice::from_ref(&example);
+        let spellings = Spellings::new(examples, &parts.vocabulary, split, weights.pieces());
+        spellings.spell(&mut example);
+        let batch = Batch::new(&[&example], Order::Time, (1, 1));
+        let (ours, _) = logits(&parts, Some(&spellings), Objective::FirstPass, &batch).unwrap();
+        let model = parts.load().unwrap();
+        let options = tapir::SessionOptions::new().mode(tapir::Mode::FirstPass);
+        let mut session = model.session_with(options).unwrap();
+        for (word, ours) in words.iter().zip(ours.chunks_exact(labels)) {
+            session.push(word).unwrap();
+            let step = session.words() - 1;
+            for (a, b) in ours.iter().zip(session.step_logits(step).unwrap()) {
+                assert!((a - b).abs() < 1e-5, "{word}: {a} is not {b}");
+            }
+        }
+        // Two unknown words have one row, and are two words to it.
+        let answer = |word: &str| {
+            let mut session = model.session_with(options).unwrap();
+            session.push(word).unwrap();
+            session.step_logits(0).unwrap().to_vec()
+        };
+        assert_ne!(answer("zither"), answer("zithers"));
     }
 
     #[test]

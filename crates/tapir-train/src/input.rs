@@ -8,7 +8,7 @@ use tapir_data::Batch;
 
 use crate::affine::Affine;
 use crate::weights::{POSITIONS, TrainedRows, tensor};
-use crate::{Leaves, Objective};
+use crate::{Leaves, Lexicon, Objective, Spellings};
 
 /// The distinct words of a batch: few, so that each is looked up, projected and updated once.
 pub(crate) struct Words {
@@ -16,7 +16,10 @@ pub(crate) struct Words {
     trained: Vec<u32>,
     /// Vectors of the frozen rows, [frozen, embedding].
     frozen: Option<Tensor<2>>,
-    /// For each word of the batch its place in trained rows and frozen ones, [rows].
+    /// Means of the pieces of words that are read by their spelling, [spelled, d]. Never empty where
+    /// there are spellings, so that every batch has a gradient of what reads them.
+    spelled: Option<Tensor<2>>,
+    /// For each word of the batch its place in trained rows, frozen and spelled ones, [rows].
     index: Tensor<1, Int>,
     /// Where they are word pieces: their positions, ascending, and that of each, [rows].
     positions: Option<(Vec<u32>, Tensor<1, Int>)>,
@@ -26,7 +29,7 @@ impl Words {
     /// Looks up what a batch holds: word pieces, where it is for a reviser that reads them.
     pub(crate) fn of(
         batch: &Batch,
-        vocabulary: &Vocabulary,
+        lexicon: Lexicon,
         config: &Config,
         objective: Objective,
         device: &Device,
@@ -34,23 +37,32 @@ impl Words {
         if objective == Objective::Reviser && config.reads_pieces() {
             Self::of_pieces(&batch.ids, batch.length, device)
         } else {
-            Self::new(&batch.ids, vocabulary, config.vector_gain, device)
+            Self::new(&batch.ids, lexicon, config.vector_gain, device)
         }
     }
 
     /// Looks up `ids`, [rows].
-    fn new(ids: &[u32], vocabulary: &Vocabulary, gain: f32, device: &Device) -> Self {
+    fn new(ids: &[u32], lexicon: Lexicon, gain: f32, device: &Device) -> Self {
+        let Lexicon { vocabulary, spellings, .. } = lexicon;
         let mut places: BTreeMap<u32, usize> = ids.iter().map(|id| (*id, 0)).collect();
         places.insert(Vocabulary::UNK, 0);
+        if let Some(spellings) = spellings {
+            places.insert(spellings.first(), 0);
+        }
         places.values_mut().enumerate().for_each(|(place, slot)| *slot = place);
         let words = vocabulary.len() as u32;
         let trained: Vec<u32> = places.keys().copied().take_while(|id| *id < words).collect();
-        let rows: Vec<u32> =
-            places.keys().filter(|id| **id >= words).map(|id| id - words).collect();
+        let end = spellings.map_or(u32::MAX, Spellings::first);
+        let rows: Vec<u32> = places.range(words..end).map(|(id, _)| id - words).collect();
         let frozen = vocabulary.vectors().filter(|_| !rows.is_empty());
         let frozen = frozen.map(|vectors| frozen_rows(vectors, &rows, gain, device));
+        let spelled = spellings.map(|spellings| {
+            let ids: Vec<u32> = places.range(end..).map(|(id, _)| *id).collect();
+            let means = ids.iter().flat_map(|id| spellings.mean(*id)).copied().collect();
+            tensor(means, [ids.len(), spellings.width()], device)
+        });
         let index = integers(ids.iter().map(|id| places[id]), device);
-        Self { trained, frozen, index, positions: None }
+        Self { trained, frozen, spelled, index, positions: None }
     }
 
     /// Looks up word pieces, [sentences × length].
@@ -60,7 +72,8 @@ impl Words {
         let index = integers(ids.iter().map(|id| places[id]), device);
         let positions = integers((0..ids.len()).map(|row| row % length), device);
         let positions = Some(((0..length as u32).collect(), positions));
-        Self { trained: places.into_keys().collect(), frozen: None, index, positions }
+        let trained = places.into_keys().collect();
+        Self { trained, frozen: None, spelled: None, index, positions }
     }
 
     /// Are they word pieces?
@@ -118,13 +131,19 @@ pub(crate) struct Input {
     /// The trained rows of this batch, [trained, embedding].
     rows: Tensor<2>,
     projection: Option<Affine>,
+    /// From means of pieces to vectors of words.
+    spelling: Option<Affine>,
 }
 
 impl Input {
-    /// `PASS.embedding` and, if there is one, `PASS.projection`.
-    pub(crate) fn new(leaves: &Leaves, pass: &str, projection: bool) -> Self {
-        let projection = projection.then(|| Affine::new(leaves, &format!("{pass}.projection")));
-        Self { rows: leaves.get(&format!("{pass}.embedding")), projection }
+    /// `PASS.embedding` and, if there are any, `PASS.projection` and `PASS.spelling`.
+    pub(crate) fn new(leaves: &Leaves, pass: &str, projection: bool, spelling: bool) -> Self {
+        let affine = |part: &str| Affine::new(leaves, &format!("{pass}.{part}"));
+        Self {
+            rows: leaves.get(&format!("{pass}.embedding")),
+            projection: projection.then(|| affine("projection")),
+            spelling: spelling.then(|| affine("spelling")),
+        }
     }
 
     /// x of every word, [rows, size].
@@ -132,6 +151,9 @@ impl Input {
         let mut x = self.rows.clone();
         if let Some(frozen) = &words.frozen {
             x = Tensor::cat(vec![x, frozen.clone()], 0);
+        }
+        if let (Some(spelling), Some(spelled)) = (&self.spelling, &words.spelled) {
+            x = Tensor::cat(vec![x, spelling.forward(spelled.clone())], 0);
         }
         if let Some(projection) = &self.projection {
             x = projection.forward(x);

@@ -4,6 +4,8 @@
 use tapir::{Config, Vocabulary, WordPieces};
 use tapir_data::Example;
 
+use crate::Spellings;
+
 /// The words of a model.
 #[derive(Clone, Copy)]
 pub struct Lexicon<'a> {
@@ -11,11 +13,13 @@ pub struct Lexicon<'a> {
     pub vocabulary: &'a Vocabulary,
     /// Word pieces, where the reviser reads pieces.
     pub pieces: Option<&'a WordPieces>,
+    /// Spellings of words, where the first pass reads unknown ones by theirs.
+    pub spellings: Option<&'a Spellings>,
 }
 
 impl<'a> From<&'a Vocabulary> for Lexicon<'a> {
     fn from(vocabulary: &'a Vocabulary) -> Self {
-        Self { vocabulary, pieces: None }
+        Self { vocabulary, pieces: None, spellings: None }
     }
 }
 
@@ -58,7 +62,7 @@ mod tests {
     fn labels_stand_at_first_pieces_and_what_has_no_position_is_left_out() {
         let parts = tapir::doctest::pretrained();
         let (vocabulary, pieces) = (&parts.vocabulary, parts.pieces.as_ref());
-        let lexicon = Lexicon { vocabulary, pieces };
+        let lexicon = Lexicon { vocabulary, pieces, spellings: None };
         let words = ["play", "miles", "zithers", "?"];
         let mut example = Example {
             ids: vec![3; 5],

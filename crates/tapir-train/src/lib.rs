@@ -30,6 +30,7 @@ mod reviser;
 mod roll_in;
 mod schedule;
 mod shard;
+mod spellings;
 mod stage;
 mod train;
 mod tune;
@@ -46,6 +47,7 @@ pub use preset::{ActionSource, Generator, Optimisation, Preset, Teaching, Traini
 pub use pretrained::{Pretrained, ReviserSource};
 pub use schedule::Schedule;
 pub use shard::{Gradients, Noise, Objective, Shards};
+pub use spellings::Spellings;
 pub use stage::{Progress, Stage, StageName, StageReport};
 pub use train::{Event, PassScores, RunOptions, TrainedRun, train};
 pub use tune::{Trial, TuneEvent, TuneOptions, tune};

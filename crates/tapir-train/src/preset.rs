@@ -156,6 +156,11 @@ pub struct WordTable {
     /// stays right for words that have only a vector.
     #[serde(default)]
     pub untuned: f64,
+    /// The first pass reads a word that has neither row nor vector by its spelling: by the word
+    /// pieces of a pretrained reviser. `training.first_pass.unknown` is how often it practises that
+    /// on words that it knows.
+    #[serde(default)]
+    pub spelling: bool,
     /// A batch updates only the rows of its own words. Without it every row follows its momentum,
     /// as the paper's.
     #[serde(default)]
@@ -281,6 +286,14 @@ impl Preset {
             ));
         }
         self.reviser.validate(place)?;
+        if self.words.spelling && self.reviser.sizes().is_some() {
+            return refuse(
+                "`words.spelling` needs `reviser.pretrained`, whose pieces it reads".into(),
+            );
+        }
+        if self.processor.spelling.is_some() {
+            return refuse("`processor.spelling` is the encoder's; set `words.spelling`".into());
+        }
         let missing = |key: &str| {
             let actions = if key == "training.policy" { "reviser" } else { "generator" };
             refuse(format!("`{key}` is missing: `actions = \"{actions}\"` needs it"))
@@ -336,6 +349,8 @@ impl Preset {
         vectors: Option<&str>,
         gain: f32,
     ) -> Config {
+        let pieces = reviser.as_ref().filter(|reviser| reviser.bert.is_some());
+        let spelling = pieces.filter(|_| self.words.spelling).map(|reviser| reviser.hidden);
         Config {
             task: task.name.clone(),
             scheme: task.scheme.of_model(),
@@ -347,7 +362,7 @@ impl Preset {
             embedding_dim: dim,
             vector_gain: gain,
             vectors: vectors.map(str::to_owned),
-            processor: Some(self.processor.clone()),
+            processor: Some(ProcessorConfig { spelling, ..self.processor.clone() }),
             controller: Some(self.controller.clone()),
             reviser,
             ..Config::default()

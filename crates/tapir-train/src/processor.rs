@@ -47,7 +47,12 @@ impl Processor {
             }
         };
         Self {
-            input: Input::new(leaves, "processor", sizes.projection.is_some()),
+            input: Input::new(
+                leaves,
+                "processor",
+                sizes.projection.is_some(),
+                sizes.spelling.is_some(),
+            ),
             layers: (0..sizes.layers).map(layer).collect(),
             output: Affine::new(leaves, "processor.output"),
         }

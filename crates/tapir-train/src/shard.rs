@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread::ScopedJoinHandle;
 
 use burn::tensor::{Device, Tensor};
-use tapir::Config;
+use tapir::{Config, Vocabulary};
 use tapir_data::{Batch, Example, Order, Random};
 
 use crate::controller::Controller;
@@ -68,7 +68,8 @@ pub struct Shards {
 pub struct Noise {
     /// Probability that a value is dropped.
     pub dropout: f64,
-    /// Probability that a word becomes UNK.
+    /// Probability that a word is taken for one that the vocabulary has not: it becomes its
+    /// spelling, or UNK.
     pub unknown: f64,
     /// Probability that a word with a row of its own is shown by its vector.
     pub untuned: f64,
@@ -116,7 +117,16 @@ impl Shards {
             } else {
                 let mut batch = Batch::new(examples, objective.order(), (labels, actions));
                 let Noise { unknown, untuned, .. } = noise;
-                batch.replace_words(unknown, untuned, lexicon.vocabulary, &mut random);
+                let as_unknown = |id| match lexicon.spellings {
+                    Some(spellings) => spellings.unknown(id),
+                    None => Vocabulary::UNK,
+                };
+                batch.replace_words(
+                    (unknown, as_unknown),
+                    untuned,
+                    lexicon.vocabulary,
+                    &mut random,
+                );
                 batch
             };
             let dropout = Dropout::new(noise.dropout, random, &self.device);
@@ -163,7 +173,7 @@ pub(crate) fn gradients(
     targets: Targets,
 ) -> Gradients {
     let device = dropout.device().clone();
-    let words = Words::of(batch, lexicon.vocabulary, config, objective, &device);
+    let words = Words::of(batch, lexicon, config, objective, &device);
     let mut leaves = weights.leaves(|name| objective.trains(name));
     for (name, table) in &weights.tables {
         let mut rows = words.rows(name, table, &device).autodiff();

@@ -258,6 +258,14 @@ impl Weights {
         }
     }
 
+    /// The rows of an encoder's word pieces.
+    ///
+    /// # Panics
+    /// If these are not the weights of an encoder.
+    pub(crate) fn pieces(&self) -> &TrainedRows {
+        &self.tables[PIECES]
+    }
+
     /// How many numbers are trained.
     pub fn count(&self) -> usize {
         let tables: usize = self.tables.values().map(|table| table.values.len()).sum();

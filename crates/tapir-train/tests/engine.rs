@@ -51,9 +51,9 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
         (session, policy)
     };
     let time = batch(sentences, Objective::FirstPass);
-    let (first, policy) = logits(parts, Objective::FirstPass, &time).unwrap();
+    let (first, policy) = logits(parts, None, Objective::FirstPass, &time).unwrap();
     let whole = batch(sentences, Objective::Reviser);
-    let (second, _) = logits(parts, Objective::Reviser, &whole).unwrap();
+    let (second, _) = logits(parts, None, Objective::Reviser, &whole).unwrap();
     for (b, ids) in sentences.iter().enumerate() {
         let first_pass = SessionOptions::new().threshold(1.0);
         let (session, values) = read(model.session_with(first_pass).unwrap(), ids);
@@ -105,7 +105,7 @@ fn agree_after_revisions(parts: &Parts, sentences: &[Vec<u32>], name: &str) -> u
     let revisions = examples.iter().map(|example| example.revisions.len()).sum();
     let order = Objective::Policy.order();
     let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), order, (1, 1));
-    let (_, policy) = logits(parts, Objective::Policy, &batch).unwrap();
+    let (_, policy) = logits(parts, None, Objective::Policy, &batch).unwrap();
     let policy = policy.unwrap();
     let mut expected = expected.into_iter();
     for (b, ids) in sentences.iter().enumerate() {
@@ -211,10 +211,11 @@ fn every_component_agrees_with_the_authors_recordings() {
             let one = [ids.clone()];
             let at = format!("{}, sentence {i}", path.display());
             let (first, _) =
-                logits(&parts, Objective::FirstPass, &batch(&one, Objective::FirstPass)).unwrap();
+                logits(&parts, None, Objective::FirstPass, &batch(&one, Objective::FirstPass))
+                    .unwrap();
             close(&first, &expected(format!("expected.{i}.first_pass_logits")), &at);
             let (second, _) =
-                logits(&parts, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
+                logits(&parts, None, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
             close(&second, &expected(format!("expected.{i}.reviser_logits")), &at);
             assert_eq!(first.len(), ids.len() * case.labels);
         }

@@ -244,12 +244,16 @@ fn an_encoder_is_fine_tuned_and_teaches() {
     let model = tapir::Model::open(run.model.as_ref().unwrap()).unwrap();
     assert!(model.config().reads_pieces());
 
-    // Another policy for the same reviser needs no encoder.
+    // Another first pass and policy for the same reviser need no encoder. This one reads the words
+    // that it does not know by their spelling.
     let gone = folder.path().join("gone");
-    let policy = preset(&gone, &["training.policy.epochs=1"]);
+    let spelled = ["training.policy.epochs=1", "words.spelling=true", "words.min_count=3"];
+    let policy = preset(&gone, &spelled);
     let taken = RunOptions { reviser: Some(model), ..options("taken") };
-    let again = train(&policy, &taken, &mut { go_on }).unwrap().test.unwrap();
-    assert_eq!(again.reviser, test.reviser);
+    let again = train(&policy, &taken, &mut { go_on }).unwrap();
+    assert_eq!(again.test.unwrap().reviser, test.reviser);
+    let model = tapir::Model::open(again.model.unwrap()).unwrap();
+    assert_eq!(model.config().processor.as_ref().unwrap().spelling, Some(64));
     let error = train(&policy, &options("none"), &mut { go_on }).unwrap_err().to_string();
     assert!(error.contains("gone: no such folder"), "{error}");
 
@@ -258,6 +262,23 @@ fn an_encoder_is_fine_tuned_and_teaches() {
     let one = RunOptions { stages, ..options("more") };
     let more = preset(run.model.as_ref().unwrap(), &["training.reviser.epochs=1"]);
     let report = train(&more, &one, &mut { go_on }).unwrap().reports.remove(0);
+    // Stopped and gone on with, it is the same to the bit.
+    let halves = RunOptions {
+        checkpoint_every: std::time::Duration::ZERO,
+        stages: one.stages.clone(),
+        ..options("halves")
+    };
+    let stop = |event: tapir_train::Event| match event {
+        tapir_train::Event::Progress(progress) if progress.batch == 5 => {
+            std::ops::ControlFlow::Break(())
+        }
+        _ => std::ops::ControlFlow::Continue(()),
+    };
+    assert!(train(&more, &halves, &mut { stop }).unwrap_err().to_string().contains("stopped"));
+    train(&more, &halves, &mut { go_on }).unwrap();
+    let weights =
+        |run: &str| std::fs::read(folder.path().join(run).join("reviser.safetensors")).unwrap();
+    assert!(weights("halves") == weights("more"), "the weights differ after a stop");
     let score = report.valid.unwrap().score;
     let metrics = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
     let first: serde_json::Value = serde_json::from_str(metrics.lines().next().unwrap()).unwrap();

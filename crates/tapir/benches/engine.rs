@@ -24,7 +24,12 @@ const WORDS: usize = 1000;
 fn snips() -> Parts {
     let config = Config {
         task: "random".into(),
-        processor: Some(ProcessorConfig { layers: 1, hidden: 512, projection: None }),
+        processor: Some(ProcessorConfig {
+            layers: 1,
+            hidden: 512,
+            projection: None,
+            spelling: None,
+        }),
         controller: Some(ControllerConfig::default()),
         reviser: Some(ReviserConfig {
             kind: ReviserKind::Transformer,
@@ -46,7 +51,8 @@ fn snips() -> Parts {
 /// of the presets `pretrained/`. Words that are given by their id have one piece each.
 fn pretrained() -> Parts {
     let Parts { mut config, labels, vocabulary, .. } = snips();
-    config.processor = Some(ProcessorConfig { layers: 1, hidden: 256, projection: Some(192) });
+    config.processor =
+        Some(ProcessorConfig { layers: 1, hidden: 256, projection: Some(192), spelling: None });
     config.controller = Some(ControllerConfig {
         hidden: 128,
         inputs: vec![ControllerInput::State, ControllerInput::Output],

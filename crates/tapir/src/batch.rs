@@ -6,7 +6,7 @@
 //! do the labels of a session on its company.
 
 use crate::history::Step;
-use crate::model::{Recall, Scratch, Streams, with_scratch};
+use crate::model::{Given, Recall, Scratch, Streams, with_scratch};
 use crate::{Error, Mode, Result, Session};
 
 /// What a session has to compute next.
@@ -131,14 +131,21 @@ fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
             let labels = model.labels().len();
             let size = first.processor.state_size();
             streams.before.clear();
+            streams.pieces.clear();
+            streams.ends.clear();
             for session in &*sessions {
                 let history = session.history();
+                if first.processor.reads_pieces() {
+                    streams.pieces.extend_from_slice(history.last_pieces());
+                    streams.ends.push(streams.pieces.len());
+                }
                 streams.before.extend_from_slice(history.state(history.len() - 1));
             }
             streams.after.resize(sessions.len() * size, 0.0);
             streams.logits.resize(sessions.len() * labels, 0.0);
-            let Streams { ids, before, after, logits, .. } = &mut streams;
-            first.processor.step(ids, before, after, logits, scratch);
+            let Streams { ids, pieces, ends, before, after, logits } = &mut streams;
+            let words = Given { ids, pieces, ends };
+            first.processor.step(words, before, after, logits, scratch);
             let rows = after.chunks_exact(size).zip(logits.chunks_exact(labels));
             for (session, (state, logits)) in sessions.iter_mut().zip(rows) {
                 faults::point();

@@ -86,6 +86,10 @@ pub struct ProcessorConfig {
     /// processor and controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<usize>,
+    /// A word without a row gets a vector by its spelling, if this is set: a learned map of the mean
+    /// of its pieces in the reviser's table, whose size, `reviser.hidden`, this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spelling: Option<usize>,
 }
 
 /// Sizes of the controller and its memory.
@@ -239,7 +243,7 @@ impl Default for Config {
 /// The paper's for SNIPS.
 impl Default for ProcessorConfig {
     fn default() -> Self {
-        Self { layers: 1, hidden: 512, projection: None }
+        Self { layers: 1, hidden: 512, projection: None, spelling: None }
     }
 }
 
@@ -401,6 +405,19 @@ impl Config {
                 return Err(Error::invalid(file, reason));
             }
         }
+        let pieces = self.reviser.as_ref().filter(|_| self.reads_pieces()).map(|r| r.hidden);
+        if let Some(spelling) = self.processor.as_ref().and_then(|p| p.spelling)
+            && pieces != Some(spelling)
+        {
+            let reason = match pieces {
+                Some(d) => format!(
+                    "`processor.spelling` is {spelling}, expected the size of the reviser's \
+                     pieces, {d}"
+                ),
+                None => "`processor.spelling` needs a reviser that reads word pieces".to_owned(),
+            };
+            return Err(Error::invalid(file, reason));
+        }
         if self.processor.is_none() && self.reviser.is_none() {
             return Err(Error::invalid(
                 file,
@@ -435,6 +452,9 @@ impl Config {
             tables.push(("processor.embedding".to_owned(), vec![words, self.embedding_dim]));
             if p.projection.is_some() {
                 affine("processor.projection".into(), x, self.embedding_dim);
+            }
+            if let Some(d) = p.spelling {
+                affine("processor.spelling".into(), self.embedding_dim, d);
             }
             for l in 0..p.layers {
                 let input = if l == 0 { x } else { p.hidden };

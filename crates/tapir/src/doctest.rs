@@ -12,7 +12,7 @@ pub fn parts() -> Parts {
     let config = Config {
         task: "doctest".to_owned(),
         embedding_dim: 8,
-        processor: Some(ProcessorConfig { layers: 1, hidden: 8, projection: None }),
+        processor: Some(ProcessorConfig { layers: 1, hidden: 8, projection: None, spelling: None }),
         controller: Some(ControllerConfig {
             layers: 1,
             hidden: 8,
@@ -42,9 +42,11 @@ const PIECES: [&str; 17] = [
     "zi", "##ther", "##s", "?", "##?",
 ];
 
-/// The parts of the tiny model with a reviser that reads word pieces, at most twelve of them.
+/// The parts of the tiny model with a reviser that reads word pieces, at most twelve of them, and a
+/// first pass that reads unknown words by theirs.
 pub fn pretrained() -> Parts {
     let Parts { mut config, labels, vocabulary, .. } = parts();
+    config.processor.as_mut().expect("the tiny model has one").spelling = Some(8);
     config.reviser = Some(ReviserConfig {
         kind: ReviserKind::Bert,
         bert: Some(BertConfig { pieces: PIECES.len(), positions: 14, ..BertConfig::default() }),

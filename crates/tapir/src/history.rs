@@ -229,6 +229,11 @@ impl History {
         self.floor = self.floor.max(self.len().saturating_sub(self.undo));
     }
 
+    /// The pieces of the word of the step that has been begun, where a pass reads pieces.
+    pub(crate) fn last_pieces(&self) -> &[u32] {
+        self.room.map_or(&[], |_| self.pieces.lists(self.len() - 1..self.len()))
+    }
+
     /// The processor's state after `step` steps.
     pub(crate) fn state(&self, step: usize) -> &[f32] {
         self.states.row(step)

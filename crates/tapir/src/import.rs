@@ -73,7 +73,12 @@ pub fn import(
         delay: options.delay,
         threshold: options.threshold,
         embedding_dim,
-        processor: Some(ProcessorConfig { layers: lstm_layers, hidden, projection: None }),
+        processor: Some(ProcessorConfig {
+            layers: lstm_layers,
+            hidden,
+            projection: None,
+            spelling: None,
+        }),
         controller: Some(ControllerConfig {
             layers: controller_layers,
             hidden: c,

@@ -334,11 +334,17 @@ fn configurations_that_cannot_be_are_refused() {
         ("/delay", json!(12), "expected at least 15: [CLS], [SEP], and a piece of each word"),
         ("/delay", json!(usize::MAX), "expected at least 18446744073709551615"),
         ("/embedding_dim", json!(null), "`embedding_dim` is 0, expected 1 to"),
+        ("/processor/spelling", json!(7), "expected the size of the reviser's pieces, 8"),
     ] {
         let json = with(&json, place, value);
         let message = tapir::Config::from_json(&json, "config.json").expect_err(says).to_string();
         assert!(message.contains("config.json: ") && message.contains(says), "{message}: {says}");
     }
+    let mut words = tapir::doctest::parts().config;
+    words.processor.as_mut().unwrap().spelling = Some(8);
+    let message =
+        tapir::Config::from_json(&words.to_json(), "config.json").unwrap_err().to_string();
+    assert!(message.contains("needs a reviser that reads word pieces"), "{message}");
     let alone = with(&tapir_encoder().config.to_json(), "/embedding_dim", json!(8));
     let message = tapir::Config::from_json(&alone, "config.json").unwrap_err().to_string();
     assert!(message.contains("no pass reads word vectors; leave it out"), "{message}");

@@ -27,7 +27,7 @@ pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
         delay,
         max_length: 30,
         embedding_dim: 6,
-        processor: Some(ProcessorConfig { layers: 1, hidden: 7, projection: None }),
+        processor: Some(ProcessorConfig { layers: 1, hidden: 7, projection: None, spelling: None }),
         controller: Some(ControllerConfig {
             layers: 2,
             hidden: 5,

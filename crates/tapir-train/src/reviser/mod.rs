@@ -80,7 +80,11 @@ impl Reviser {
         let (input, activation, norm) = match &sizes.bert {
             None => {
                 let norm = Norm::new(leaves, "reviser.norm", sizes);
-                (Stage::Words(Input::new(leaves, "reviser", true)), Activation::Relu, Some(norm))
+                (
+                    Stage::Words(Input::new(leaves, "reviser", true, false)),
+                    Activation::Relu,
+                    Some(norm),
+                )
             }
             Some(bert) => (Stage::Pieces(Pieces::new(leaves, sizes)), bert.activation, None),
         };

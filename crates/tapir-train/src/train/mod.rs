@@ -16,15 +16,15 @@ use tapir::{
     WordPieces, WordVectors,
 };
 use tapir_data::{
-    Corpus, Example, Random, Sentence, Split, Task, VocabularyOptions, examples, fitting_tokenizer,
-    label_set, recombine, vocabulary, write_atomically,
+    Corpus, Example, Order, Random, Sentence, Split, Task, VocabularyOptions, examples,
+    fitting_tokenizer, label_set, recombine, vocabulary, write_atomically,
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
 use crate::lessons::Lesson;
 use crate::{
     ActionSource, ActionStats, Compute, Error, Lexicon, Objective, Optimisation, Preset, Progress,
-    Result, ReviserSource, Stage, StageName, StageReport, Validation, Weights, actions,
+    Result, ReviserSource, Spellings, Stage, StageName, StageReport, Validation, Weights, actions,
     derive_actions, evaluate,
 };
 
@@ -135,6 +135,8 @@ struct TrainingRun<'a> {
     recombined: Vec<Sentence>,
     /// What the reviser says of every sentence that it teaches on, once it was asked.
     lessons: OnceCell<Vec<Lesson>>,
+    /// Spellings of the words that the first pass learns from, where it reads them.
+    spellings: OnceCell<Spellings>,
 }
 
 /// Does every stage that is missing, then puts the model together and scores it. `on_event` ends a
@@ -273,6 +275,7 @@ impl<'a> TrainingRun<'a> {
             generator,
             recombined,
             lessons,
+            spellings: OnceCell::new(),
         })
     }
 
@@ -311,8 +314,10 @@ impl<'a> TrainingRun<'a> {
         if theirs.reviser != ours.reviser || theirs.delay != ours.delay {
             return refuse("sizes");
         }
+        // One that reads pieces of words has nothing to do with their rows.
         let sizes = |config: &Config| (config.embedding_dim, config.vector_gain.to_bits());
-        if !model.vocabulary().words().eq(self.vocabulary.words()) || sizes(theirs) != sizes(ours) {
+        let same = model.vocabulary().words().eq(self.vocabulary.words());
+        if !ours.reads_pieces() && !(same && sizes(theirs) == sizes(ours)) {
             return refuse("words");
         }
         let texts = |pieces: &Option<WordPieces>| pieces.as_ref().map(WordPieces::to_text);
@@ -403,7 +408,11 @@ impl<'a> TrainingRun<'a> {
             training,
             examples,
             labels: &self.labels,
-            lexicon: Lexicon { vocabulary: &self.vocabulary, pieces: self.pieces.as_ref() },
+            lexicon: Lexicon {
+                vocabulary: &self.vocabulary,
+                pieces: self.pieces.as_ref(),
+                spellings: self.spellings.get().filter(|_| objective.order() == Order::Time),
+            },
             pretrained: pretrained.map(|vectors| (vectors, self.preset.words.gain)),
             seed: self.preset.seed,
             shards: self.preset.shards,
@@ -420,6 +429,38 @@ impl<'a> TrainingRun<'a> {
     fn examples(&self, sentences: &[&Sentence], actions: &[Vec<bool>]) -> Result<Vec<Example>> {
         let delay = self.config.delay;
         Ok(examples(sentences, actions, &self.vocabulary, &self.labels, delay)?)
+    }
+
+    /// Sentences for the first pass to learn from: unknown words by their spelling, where it reads
+    /// that.
+    fn first_pass_examples(
+        &self,
+        sentences: &[&Sentence],
+        actions: &[Vec<bool>],
+    ) -> Result<Vec<Example>> {
+        let mut examples = self.examples(sentences, actions)?;
+        if let Some(spellings) = self.spellings(&examples)? {
+            examples.iter_mut().for_each(|example| spellings.spell(example));
+        }
+        Ok(examples)
+    }
+
+    /// Spellings of all words of these sentences, by the pieces of the trained reviser; none where
+    /// the first pass reads none.
+    fn spellings(&self, examples: &[Example]) -> Result<Option<&Spellings>> {
+        let spelling = self.config.processor.as_ref().and_then(|sizes| sizes.spelling);
+        let bert = self.config.reviser.as_ref().and_then(|sizes| sizes.bert.as_ref());
+        let (Some(_), Some(bert), Some(pieces)) = (spelling, bert, &self.pieces) else {
+            return Ok(None);
+        };
+        if self.spellings.get().is_none() {
+            expect(&self.result(StageName::Reviser), "reviser")?;
+            let reviser = self.read_weights(StageName::Reviser, &self.reviser_config())?;
+            let split = (pieces, &bert.rules, bert.most_of_a_word(self.config.delay));
+            let made = Spellings::new(examples, &self.vocabulary, split, reviser.pieces());
+            _ = self.spellings.set(made);
+        }
+        Ok(self.spellings.get())
     }
 
     fn run(
@@ -505,7 +546,7 @@ impl<'a> TrainingRun<'a> {
         };
         let training = &self.preset.training.first_pass;
         let (name, objective) = (StageName::FirstPass, Objective::FirstPass);
-        let mut examples = self.examples(&sentences, &actions)?;
+        let mut examples = self.first_pass_examples(&sentences, &actions)?;
         let distillation = self.preset.teaching.distillation;
         if distillation > 0.0 {
             for (example, lesson) in examples.iter_mut().zip(self.lessons()?) {
@@ -519,6 +560,11 @@ impl<'a> TrainingRun<'a> {
             if controlled && self.result(StageName::Reviser).exists() {
                 let reviser = StageName::Reviser.name();
                 self.validate(self.two_pass(weights, reviser)?, Mode::TwoPass)
+            } else if stage.lexicon.spellings.is_some() {
+                // It reads the reviser's word pieces.
+                let reviser = self.read_weights(StageName::Reviser, &self.reviser_config())?;
+                let config = Config { controller: None, ..self.config.clone() };
+                self.validate(self.parts(&config, &[&reviser, weights])?, Mode::FirstPass)
             } else {
                 self.validate(stage.parts(weights)?, Mode::FirstPass)
             }

@@ -28,7 +28,7 @@ impl TrainingRun<'_> {
             self.stage(name, objective, config.clone(), training, Vec::new()).new_weights();
         weights.take(&first_pass);
         let Teaching { rounds, folds, .. } = self.preset.teaching;
-        let read = self.examples(&self.taught_sentences(), &[])?;
+        let read = self.first_pass_examples(&self.taught_sentences(), &[])?;
         let own;
         let lessons = if folds == 1 {
             self.lessons()?

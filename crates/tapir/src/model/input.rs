@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Affine;
+use super::{Affine, FIRST};
 use crate::kernels;
 use crate::tensors::{RowTable, Tensors};
 use crate::vectors::WordVectors;
@@ -18,6 +18,33 @@ pub(crate) struct Input {
     gain: f32,
     embedding: usize,
     projection: Option<Affine>,
+    spelling: Option<Spelling>,
+}
+
+/// Vectors of words that have no row, from how they are written.
+struct Spelling {
+    /// The reviser's word pieces, [pieces, d].
+    pieces: RowTable,
+    /// [embedding, d], of the mean of a word's pieces.
+    affine: Affine,
+}
+
+/// Words as the first pass reads them: a row of the vocabulary each and, where unknown words are
+/// read by their spelling, their pieces.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) ids: &'a [u32],
+    /// Those of all words, end to end; empty where nobody reads them.
+    pub(crate) pieces: &'a [u32],
+    /// Where those of each word end.
+    pub(crate) ends: &'a [usize],
+}
+
+impl<'a> Given<'a> {
+    /// Words by their rows alone.
+    pub(crate) fn rows(ids: &'a [u32]) -> Self {
+        Self { ids, pieces: &[], ends: &[] }
+    }
 }
 
 impl Input {
@@ -36,7 +63,27 @@ impl Input {
             .map(|size| Affine::load(tensors, &format!("{pass}.projection"), size, embedding))
             .transpose()?;
         let vectors = vocabulary.vectors().cloned();
-        Ok(Self { table, words, vectors, gain: config.vector_gain, embedding, projection })
+        let gain = config.vector_gain;
+        Ok(Self { table, words, vectors, gain, embedding, projection, spelling: None })
+    }
+
+    /// Reads `PASS.spelling`, too, which makes vectors of the reviser's `pieces` of size `d`.
+    pub(crate) fn with_spelling(
+        mut self,
+        tensors: &Tensors,
+        pass: &str,
+        pieces: usize,
+        d: usize,
+    ) -> Result<Self> {
+        let pieces = tensors.table("reviser.pieces", pieces, d)?;
+        let affine = Affine::load(tensors, &format!("{pass}.spelling"), self.embedding, d)?;
+        self.spelling = Some(Spelling { pieces, affine });
+        Ok(self)
+    }
+
+    /// Does it read the pieces of unknown words?
+    pub(crate) fn reads_pieces(&self) -> bool {
+        self.spelling.is_some()
     }
 
     /// Size of x.
@@ -45,23 +92,35 @@ impl Input {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.projection.as_ref().map_or(0, Affine::bytes)
+        let spelling = self.spelling.as_ref().map(|spelling| &spelling.affine);
+        self.projection.iter().chain(spelling).map(Affine::bytes).sum()
     }
 
-    /// ids: [rows] to x: [rows, size].
+    /// Words to x: [rows, size].
     pub(crate) fn embed(
         &self,
-        ids: &[u32],
+        words: Given,
         x: &mut Vec<f32>,
         work: &mut Vec<f32>,
         scratch: &mut kernels::Scratch,
     ) {
-        let Some(projection) = &self.projection else {
-            return self.rows(ids, x);
-        };
-        self.rows(ids, work);
-        x.resize(ids.len() * projection.outputs(), 0.0);
-        projection.apply(work, ids.len(), x, scratch);
+        let rows = words.ids.len();
+        // Also the room of means, which are read before the projection writes there.
+        let (vectors, other) = if self.projection.is_some() { (work, x) } else { (x, work) };
+        self.rows(words.ids, vectors);
+        if let Some(spelling) = &self.spelling {
+            for (word, out) in vectors.chunks_exact_mut(self.embedding).enumerate() {
+                let start = word.checked_sub(1).map_or(0, |before| words.ends[before]);
+                let pieces = &words.pieces[start..words.ends[word]];
+                if words.ids[word] == Vocabulary::UNK && !pieces.is_empty() {
+                    spelling.read(pieces, out, other, scratch);
+                }
+            }
+        }
+        if let Some(projection) = &self.projection {
+            other.resize(rows * projection.outputs(), 0.0);
+            projection.apply(vectors, rows, other, scratch);
+        }
     }
 
     fn rows(&self, ids: &[u32], out: &mut Vec<f32>) {
@@ -76,5 +135,28 @@ impl Input {
                 _ => self.table.read(id, out),
             }
         }
+    }
+}
+
+impl Spelling {
+    /// The vector of a word of these pieces, [embedding]. `work` holds their mean, and a piece.
+    fn read(
+        &self,
+        pieces: &[u32],
+        out: &mut [f32],
+        work: &mut Vec<f32>,
+        scratch: &mut kernels::Scratch,
+    ) {
+        let d = self.affine.inputs();
+        work.clear();
+        work.resize(2 * d, 0.0);
+        let (mean, piece) = work.split_at_mut(d);
+        for id in pieces {
+            self.pieces.read((id & !FIRST) as usize, piece);
+            mean.iter_mut().zip(&*piece).for_each(|(mean, value)| *mean += value);
+        }
+        let count = pieces.len() as f32;
+        mean.iter_mut().for_each(|value| *value /= count);
+        self.affine.apply(mean, 1, out, scratch);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub(crate) use affine::Affine;
 pub(crate) use controller::{Controller, Recall};
-pub(crate) use input::Input;
+pub(crate) use input::{Given, Input};
 pub(crate) use memory::Memory;
 pub(crate) use policy::Policy;
 pub(crate) use processor::Processor;

@@ -2,7 +2,7 @@
 //! pass.
 
 use super::scratch::{Scratch, take};
-use super::{Affine, Input};
+use super::{Affine, Given, Input};
 use crate::kernels;
 use crate::tensors::Tensors;
 use crate::{Config, ProcessorConfig, Result, Vocabulary};
@@ -26,7 +26,10 @@ impl Processor {
         labels: usize,
     ) -> Result<Self> {
         let hidden = sizes.hidden;
-        let input = Input::load(tensors, "processor", config, vocabulary, sizes.projection)?;
+        let mut input = Input::load(tensors, "processor", config, vocabulary, sizes.projection)?;
+        if let (Some(d), Some(bert)) = (sizes.spelling, config.bert()) {
+            input = input.with_spelling(tensors, "processor", bert.pieces, d)?;
+        }
         let layer = |l: usize| {
             let inputs = if l == 0 { input.size() } else { hidden };
             Affine::load(
@@ -49,6 +52,11 @@ impl Processor {
     /// Size of x.
     pub(crate) fn input_size(&self) -> usize {
         self.input.size()
+    }
+
+    /// Does it read the pieces of unknown words?
+    pub(crate) fn reads_pieces(&self) -> bool {
+        self.input.reads_pieces()
     }
 
     /// Size of a state row: h and c of every layer, [layers, 2, H].
@@ -74,14 +82,14 @@ impl Processor {
     /// one per stream.
     pub(crate) fn step(
         &self,
-        ids: &[u32],
+        words: Given,
         before: &[f32],
         state: &mut [f32],
         logits: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        let (streams, n, size) = (ids.len(), self.hidden, self.state_size());
-        self.input.embed(ids, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
+        let (streams, n, size) = (words.ids.len(), self.hidden, self.state_size());
+        self.input.embed(words, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
         let gates = take(&mut scratch.gates, streams * 4 * n);
         for (l, layer) in self.layers.iter().enumerate() {
             let (h, c) = (2 * l * n..(2 * l + 1) * n, (2 * l + 1) * n..2 * (l + 1) * n);

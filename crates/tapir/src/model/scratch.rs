@@ -37,7 +37,9 @@ pub(crate) struct Scratch {
 #[derive(Default)]
 pub(crate) struct Streams {
     pub(crate) ids: Vec<u32>,
-    /// Where the input of each stream ends in `ids`.
+    /// Pieces of their words, where the first pass reads them.
+    pub(crate) pieces: Vec<u32>,
+    /// Where the input of each stream ends in `ids`, or its pieces in `pieces`.
     pub(crate) ends: Vec<usize>,
     pub(crate) before: Vec<f32>,
     pub(crate) after: Vec<f32>,

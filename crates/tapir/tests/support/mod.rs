@@ -87,7 +87,12 @@ fn parts_with(positions: std::ops::Range<usize>) -> impl Strategy<Value = Parts>
                     threshold: tau,
                     max_length: 24,
                     embedding_dim: e,
-                    processor: Some(ProcessorConfig { layers, hidden, projection }),
+                    processor: Some(ProcessorConfig {
+                        layers,
+                        hidden,
+                        projection,
+                        spelling: bert.as_ref().filter(|_| seed % 3 > 0).map(|_| heads * head),
+                    }),
                     controller: Some(ControllerConfig {
                         layers: c_layers,
                         hidden: c,

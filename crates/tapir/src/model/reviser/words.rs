@@ -1,8 +1,8 @@
 //! What the authors' revisers read: a word's vector, projected to d, and its sinusoidal position.
 
 use super::positions::Positions;
-use crate::model::Input;
 use crate::model::scratch::Scratch;
+use crate::model::{Given, Input};
 use crate::tensors::Tensors;
 use crate::{Config, Result, ReviserConfig, Vocabulary};
 
@@ -30,7 +30,12 @@ impl Words {
     /// A row for each word: x, [words, d], in `scratch.x`, and where each input ends in
     /// `scratch.ends`.
     pub(super) fn embed(&self, ids: &[u32], ends: &[usize], scratch: &mut Scratch) {
-        self.input.embed(ids, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
+        self.input.embed(
+            Given::rows(ids),
+            &mut scratch.x,
+            &mut scratch.joined,
+            &mut scratch.kernel,
+        );
         let (d, mut start) = (self.input.size(), 0);
         for end in ends {
             self.positions.add(&mut scratch.x[start * d..end * d]);
