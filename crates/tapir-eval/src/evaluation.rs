@@ -1,7 +1,7 @@
 //! All metrics of one record.
 
 use serde::{Deserialize, Serialize};
-use tapir::{Action, Model};
+use tapir::{Action, Model, Vocabulary};
 
 use crate::f1::ratio;
 use crate::{
@@ -92,6 +92,34 @@ impl Actions {
     }
 }
 
+/// Words that a model has neither a trained row nor a vector for, such as names never seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnknownWords {
+    /// How many there are.
+    pub words: usize,
+    /// The share of them that has the right label in the end.
+    pub accuracy: f64,
+}
+
+impl UnknownWords {
+    fn of(model: &Model, dataset: &Dataset, record: &Record) -> Option<Self> {
+        if model.config().embedding_dim == 0 {
+            return None;
+        }
+        let (mut words, mut right) = (0, 0);
+        for (example, run) in dataset.examples.iter().zip(&record.runs) {
+            let labels = example.gold.iter().zip(run.outputs.last());
+            for (word, (gold, label)) in example.words.iter().zip(labels) {
+                if model.vocabulary().id(word) == Vocabulary::UNK {
+                    words += 1;
+                    right += usize::from(*gold == *label);
+                }
+            }
+        }
+        Some(Self { words, accuracy: ratio(right, words) })
+    }
+}
+
 /// Everything that a record says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
@@ -118,6 +146,10 @@ pub struct Evaluation {
     /// How good the revisions are; none in results of programs that did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revisions: Option<Revisions>,
+    /// Of the words that the model has no row for; none in results of programs that did not count
+    /// them, and for models that read no rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<UnknownWords>,
     /// Floating-point operations per sentence.
     pub operations: Summary,
     /// Microseconds per word with all cores busy; `tapir bench` measures one stream alone.
@@ -162,6 +194,7 @@ impl Evaluation {
             streaming: Streaming::of(dataset, record),
             actions: Actions::of(record.runs.iter().flat_map(|run| &run.actions)),
             revisions: Some(Revisions::of(dataset, record)),
+            unknown: UnknownWords::of(model, dataset, record),
             operations: Summary::of(record.runs.iter().map(cost)),
             latency: (!nanos.is_empty()).then(|| Percentiles::of(nanos)),
         }

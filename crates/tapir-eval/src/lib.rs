@@ -53,7 +53,7 @@ pub use correction_time::{correction_time, correction_time_score};
 pub use dataset::{Dataset, GoldSentence};
 pub use edit_overhead::{edit_overhead, edit_overhead_ahead};
 pub use error::{Error, Result};
-pub use evaluation::{Actions, Ahead, Evaluation, Incremental};
+pub use evaluation::{Actions, Ahead, Evaluation, Incremental, UnknownWords};
 pub use f1::{LabelScore, Scores};
 pub use operations::Operations;
 pub use outputs::Outputs;

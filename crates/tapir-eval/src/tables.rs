@@ -4,7 +4,7 @@
 use crate::table::{maybe, points, share, tau};
 use crate::{
     Analysis, Bench, Evaluation, Incremental, RevisionKinds, RevisionQuality, Revisions, Summary,
-    Sweep, Table,
+    Sweep, Table, UnknownWords,
 };
 
 /// A mean of nothing is not shown as nought.
@@ -87,6 +87,10 @@ impl Evaluation {
             ("operations per sentence, millions", format!("{:.1}", self.operations.mean / 1e6)),
         ];
         rows.into_iter().for_each(|(name, value)| table.row([name.to_owned(), value]));
+        if let Some(UnknownWords { words, accuracy }) = self.unknown.filter(|u| u.words > 0) {
+            let value = format!("{} of {words}", points(accuracy));
+            table.row(["token accuracy, words unknown to the model".to_owned(), value]);
+        }
         if let Some(latency) = self.latency {
             let value = format!("{:.0} / {:.0} / {:.0}", latency.median, latency.p95, latency.p99);
             table.row(["microseconds per word, median / 95 % / 99 %".to_owned(), value]);

@@ -123,11 +123,15 @@ pub struct Teaching {
     /// Sentences made of others' slots, for each training sentence so many: the reviser, which has
     /// not seen them, teaches first pass and policy on these, too. 0 for none.
     pub recombined: f64,
+    /// A file of text without labels, a sentence per line, on which the reviser teaches, too: its
+    /// own labels stand for those of a corpus.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 impl Default for Teaching {
     fn default() -> Self {
-        Self { distillation: 0.0, rounds: 1, folds: 1, recombined: 0.0 }
+        Self { distillation: 0.0, rounds: 1, folds: 1, recombined: 0.0, text: None }
     }
 }
 
@@ -311,7 +315,14 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds, recombined } = self.teaching;
+        let Teaching { distillation, rounds, folds, recombined, ref text } = self.teaching;
+        if text.is_some() && (self.actions != ActionSource::Reviser || folds > 1) {
+            return refuse(
+                "`teaching.text` needs `actions = \"reviser\"` and one fold: the whole reviser labels \
+                 it"
+                .into(),
+            );
+        }
         if !(0.0..=100.0).contains(&recombined) {
             return refuse(format!("`teaching.recombined` is {recombined}, expected 0 to 100"));
         }

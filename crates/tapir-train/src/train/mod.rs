@@ -133,6 +133,8 @@ struct TrainingRun<'a> {
     generator: Option<Config>,
     /// Sentences made of others' slots, on which the reviser teaches, too.
     recombined: Vec<Sentence>,
+    /// Sentences without labels (what stands for them means nothing), on which it teaches, too.
+    text: Vec<Sentence>,
     /// What the reviser says of every sentence that it teaches on, once it was asked.
     lessons: OnceCell<Vec<Lesson>>,
     /// Spellings of the words that the first pass learns from, where it reads them.
@@ -262,6 +264,10 @@ impl<'a> TrainingRun<'a> {
         let count = (preset.teaching.recombined * sentences.len() as f64).round() as usize;
         let mut random = Random::at(preset.seed, &[RECOMBINED]);
         let recombined = recombine(&sentences, count, &mut random);
+        let text = match &preset.teaching.text {
+            Some(path) => read_text(Path::new(path), &task, &labels)?,
+            None => Vec::new(),
+        };
         Ok(Self {
             preset,
             options,
@@ -274,6 +280,7 @@ impl<'a> TrainingRun<'a> {
             config,
             generator,
             recombined,
+            text,
             lessons,
             spellings: OnceCell::new(),
         })
@@ -362,6 +369,7 @@ impl<'a> TrainingRun<'a> {
     fn taught_sentences(&self) -> Vec<&Sentence> {
         let mut sentences = self.train_sentences();
         sentences.extend(&self.recombined);
+        sentences.extend(&self.text);
         sentences
     }
 
@@ -553,6 +561,14 @@ impl<'a> TrainingRun<'a> {
                 example.teacher.clone_from(&lesson.newest);
             }
         }
+        let labelled = examples.len() - self.text.len();
+        if labelled < examples.len() {
+            for (example, lesson) in examples.iter_mut().zip(self.lessons()?).skip(labelled) {
+                let said = lesson.labels.last().into_iter().flatten().map(|label| Some(*label));
+                let delay = std::iter::repeat_n(None, self.config.delay);
+                example.labels = delay.chain(said).collect();
+            }
+        }
         let mut stage = self.stage(name, objective, self.first_pass_config(), training, examples);
         stage.distillation = distillation;
         let validate = |weights: &Weights| {
@@ -636,6 +652,26 @@ fn expect(file: &Path, stages: &str) -> Result<()> {
 fn train_sentences<'a>(preset: &Preset, corpus: &'a Corpus) -> Vec<&'a Sentence> {
     let valid = if preset.with_valid { corpus.valid.as_slice() } else { &[] };
     corpus.train.iter().chain(valid).filter(|sentence| !sentence.is_empty()).collect()
+}
+
+/// The sentences of a plain text, a line each, in the task's words. Lines without a word, or with
+/// more words than the task's sentences may have, are left out.
+fn read_text(path: &Path, task: &Task, labels: &Labels) -> Result<Vec<Sentence>> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let tokenizer = task.tokenizer.unwrap_or_default();
+    let nothing = labels.get(0);
+    let sentence = |line: &str| {
+        let words = tokenizer.words(line);
+        let labels = words.iter().map(|_| nothing.to_string()).collect::<Vec<_>>();
+        Sentence::new(words, labels)
+    };
+    let fits = |sentence: &Sentence| (1..=task.max_length).contains(&sentence.len());
+    let sentences: Vec<Sentence> = text.lines().map(sentence).filter(fits).collect();
+    if sentences.is_empty() {
+        let reason = format!("no line has 1 to {} words", task.max_length);
+        return Err(Error::invalid(path.display(), reason));
+    }
+    Ok(sentences)
 }
 
 /// A file of vectors, or those in the program.
