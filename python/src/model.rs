@@ -176,6 +176,13 @@ impl Model {
         &self.inner.config().task
     }
 
+    /// The intents by id: the order of `Session.intent_distribution`; None if the model knows none.
+    #[getter]
+    fn intents<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let names = |intents: &Labels| PyTuple::new(py, intents.iter().map(|intent| &**intent));
+        self.inner.intents().map(names).transpose()
+    }
+
     /// How labels make spans: "iob", or "plain" where every word has a label of its own.
     #[getter]
     fn scheme(&self) -> &'static str {
@@ -223,6 +230,7 @@ impl Model {
         files.set_item("config", parts.config.to_json())?;
         files.set_item("labels", parts.labels.to_text())?;
         files.set_item("vocabulary", parts.vocabulary.to_text())?;
+        files.set_item("intents", parts.intents.as_ref().map(Labels::to_text))?;
         files.set_item("pieces", parts.pieces.as_ref().map(WordPieces::to_text))?;
         files.set_item("weights", PyBytes::new(py, &parts.weights))?;
         // The vectors that ship are in every package.
@@ -260,11 +268,14 @@ impl Model {
             };
             vocabulary = vocabulary.with_vectors(Arc::new(vectors.map_err(refused)?));
         }
+        let intents = file("intents")?.extract::<Option<String>>()?;
+        let intents = intents.map(|text| Labels::from_text(&text, "intents.txt")).transpose();
+        let intents = intents.map_err(refused)?;
         let pieces = file("pieces")?.extract::<Option<String>>()?;
         let pieces = pieces.map(|text| WordPieces::from_text(&text, "pieces.txt")).transpose();
         let pieces = pieces.map_err(refused)?;
         let weights = file("weights")?.extract::<Vec<u8>>()?.into();
-        let parts = Parts { config, labels, vocabulary, pieces, weights };
+        let parts = Parts { config, labels, intents, vocabulary, pieces, weights };
         let model = py.detach(|| parts.load()).map_err(refused)?;
         Self::new(py, model, None)
     }

@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::error::refused;
 use crate::input::{Given, mode_name};
 use crate::model::Model;
-use crate::update::{Finish, Span, Update};
+use crate::update::{Finish, Intent, Span, Update};
 
 /// A stream of words and their labels so far. `Model.session` starts one.
 ///
@@ -123,6 +123,20 @@ impl Session {
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         let probabilities = self.lock().probabilities();
         PyArray1::from_vec(py, probabilities)
+    }
+
+    /// What the utterance is about, as far as it was heard; None if the model knows no intents, or
+    /// before the first word.
+    #[getter]
+    fn intent(&self) -> Option<Intent> {
+        self.lock().intent().map(Intent)
+    }
+
+    /// The probability of every intent, by id (the order of `Model.intents`), as a numpy array; None
+    /// where there is no intent.
+    fn intent_distribution<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f32>>> {
+        let distribution = self.lock().intent_distribution();
+        distribution.map(|values| PyArray1::from_vec(py, values))
     }
 
     /// The probability of every label for one word, by label id (the order of `Model.labels`); None

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyIterator, PyList};
 use tapir::{Label, Session};
 
 use crate::error::error;
-use crate::update::Span;
+use crate::update::{Intent, Span};
 
 /// A sentence with its labels, as `Model.tag` gives it.
 ///
@@ -28,6 +28,7 @@ pub(crate) struct Tagged {
     probabilities: Vec<f32>,
     offsets: Option<Vec<(usize, usize)>>,
     spans: Vec<Span>,
+    intent: Option<Intent>,
 }
 
 impl Tagged {
@@ -39,7 +40,8 @@ impl Tagged {
     ) -> Self {
         let spans = session.spans().into_iter().map(|span| Span::of(span, Some(&words))).collect();
         let (labels, probabilities) = (session.labels(), session.probabilities());
-        Self { words, labels, probabilities, offsets, spans }
+        let intent = session.intent().map(Intent);
+        Self { words, labels, probabilities, offsets, spans, intent }
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -50,31 +52,36 @@ impl Tagged {
 #[pymethods]
 impl Tagged {
     #[new]
+    #[pyo3(signature = (words, labels, probabilities, offsets, spans, intent=None))]
     fn new(
         words: Vec<String>,
         labels: Vec<String>,
         probabilities: Vec<f32>,
         offsets: Option<Vec<(usize, usize)>>,
         spans: Vec<PyRef<'_, Span>>,
+        intent: Option<PyRef<'_, Intent>>,
     ) -> PyResult<Self> {
         if labels.len() != words.len() || probabilities.len() != words.len() {
             return Err(error("a label and a probability are needed for each word"));
         }
         let labels = labels.iter().map(|label| label.as_str().into()).collect();
         let spans = spans.iter().map(|span| (**span).clone()).collect();
-        Ok(Self { words, labels, probabilities, offsets, spans })
+        let intent = intent.map(|intent| (*intent).clone());
+        Ok(Self { words, labels, probabilities, offsets, spans, intent })
     }
 
     #[allow(clippy::type_complexity)] // Python's tuple of arguments
     fn __getnewargs__(
         &self,
-    ) -> (Vec<&str>, Vec<&str>, Vec<f32>, Option<Vec<(usize, usize)>>, Vec<Span>) {
+    ) -> (Vec<&str>, Vec<&str>, Vec<f32>, Option<Vec<(usize, usize)>>, Vec<Span>, Option<Intent>)
+    {
         (
             self.words.iter().map(String::as_str).collect(),
             self.labels.iter().map(|label| &**label).collect(),
             self.probabilities.clone(),
             self.offsets.clone(),
             self.spans.clone(),
+            self.intent.clone(),
         )
     }
 
@@ -108,17 +115,24 @@ impl Tagged {
         self.spans.clone()
     }
 
+    /// What the sentence is about; None if the model knows no intents, or if there is no word.
+    #[getter]
+    fn intent(&self) -> Option<Intent> {
+        self.intent.clone()
+    }
+
     /// The words with all that is known of them, for a data frame or for JSON.
     ///
     ///     >>> import tapir
     ///     >>> sorted(tapir.Model.load("snips-small").tag("play jazz").to_dict())
-    ///     ['labels', 'offsets', 'probabilities', 'spans', 'words']
+    ///     ['intent', 'labels', 'offsets', 'probabilities', 'spans', 'words']
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         all.set_item("words", self.words())?;
         all.set_item("labels", self.labels())?;
         all.set_item("probabilities", &self.probabilities)?;
         all.set_item("offsets", &self.offsets)?;
+        all.set_item("intent", self.intent.as_ref().map(|intent| &*intent.0.label))?;
         let spans = self.spans.iter().map(|span| {
             let one = PyDict::new(py);
             one.set_item("label", &*span.label)?;

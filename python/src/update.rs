@@ -96,7 +96,9 @@ pub(crate) struct Update(pub(crate) tapir::Update);
 #[pymethods]
 impl Update {
     #[new]
-    #[pyo3(signature = (step, action=None, policy=None, edits=Vec::new(), length=0, committed=0))]
+    #[pyo3(signature = (
+        step, action=None, policy=None, edits=Vec::new(), length=0, committed=0, intent=None
+    ))]
     fn new(
         step: usize,
         action: Option<&str>,
@@ -104,7 +106,9 @@ impl Update {
         edits: Vec<PyRef<'_, Edit>>,
         length: usize,
         committed: usize,
+        intent: Option<PyRef<'_, Intent>>,
     ) -> PyResult<Self> {
+        let intent = intent.map(|intent| intent.0.clone());
         let action = match action {
             None => None,
             Some("WRITE") => Some(Action::Write),
@@ -116,15 +120,16 @@ impl Update {
             }
         };
         let edits = edits.iter().map(|edit| edit.0.clone()).collect();
-        Ok(Self(tapir::Update { step, action, policy, edits, length, committed }))
+        Ok(Self(tapir::Update { step, action, policy, edits, length, committed, intent }))
     }
 
     #[allow(clippy::type_complexity)] // Python's tuple of arguments
     fn __getnewargs__(
         &self,
-    ) -> (usize, Option<&'static str>, Option<f32>, Vec<Edit>, usize, usize) {
-        let edits = self.0.edits.iter().cloned().map(Edit).collect();
-        (self.0.step, self.action(), self.0.policy, edits, self.0.length, self.0.committed)
+    ) -> (usize, Option<&'static str>, Option<f32>, Vec<Edit>, usize, usize, Option<Intent>) {
+        let tapir::Update { step, policy, edits, length, committed, .. } = &self.0;
+        let edits = edits.iter().cloned().map(Edit).collect();
+        (*step, self.action(), *policy, edits, *length, *committed, self.intent())
     }
 
     /// Words read so far.
@@ -169,6 +174,13 @@ impl Update {
         self.0.committed
     }
 
+    /// What the utterance is about, as far as it was heard; None if the model knows no intents, or
+    /// while it has read no word.
+    #[getter]
+    fn intent(&self) -> Option<Intent> {
+        self.0.intent.clone().map(Intent)
+    }
+
     /// Did the policy revise at the last word?
     #[getter]
     fn revised(&self) -> bool {
@@ -192,7 +204,7 @@ impl Update {
     }
 
     fn __repr__(&self) -> String {
-        let tapir::Update { step, policy, edits, length, committed, .. } = &self.0;
+        let tapir::Update { step, policy, edits, length, committed, intent, .. } = &self.0;
         let mut text = format!("Update(step={step}");
         if let Some(action) = self.action() {
             let _ = write!(text, ", {action}");
@@ -202,8 +214,58 @@ impl Update {
         }
         let edits: Vec<String> = edits.iter().map(edit).collect();
         let _ =
-            write!(text, ", edits=[{}], length={length}, committed={committed})", edits.join("; "));
+            write!(text, ", edits=[{}], length={length}, committed={committed}", edits.join("; "));
+        if let Some(intent) = intent {
+            let _ = write!(text, ", intent={} {:.3}", intent.label, intent.probability);
+        }
+        text.push(')');
         text
+    }
+}
+
+/// What an utterance is about.
+#[pyclass(frozen, eq, module = "tapir")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Intent(pub(crate) tapir::Intent);
+
+#[pymethods]
+impl Intent {
+    #[classattr]
+    #[allow(non_upper_case_globals)]
+    const __match_args__: (&str, &str, &str) = ("label", "probability", "changed");
+
+    #[new]
+    #[pyo3(signature = (label, probability, changed=false))]
+    fn new(label: &str, probability: f32, changed: bool) -> Self {
+        Self(tapir::Intent { label: label.into(), probability, changed })
+    }
+
+    fn __getnewargs__(&self) -> (&str, f32, bool) {
+        (&self.0.label, self.0.probability, self.0.changed)
+    }
+
+    /// Its label.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.0.label
+    }
+
+    /// The model's probability for it, 0 to 1.
+    #[getter]
+    fn probability(&self) -> f32 {
+        self.0.probability
+    }
+
+    /// Is it another one than in the answer before, or the first?
+    #[getter]
+    fn changed(&self) -> bool {
+        self.0.changed
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let tapir::Intent { label, probability, changed } = &self.0;
+        let changed = if *changed { ", changed" } else { "" };
+        Ok(format!("Intent({}, {probability:.3}{changed})", quoted(py, label)?))
     }
 }
 

@@ -18,7 +18,7 @@ WORDS = pa.list_(pa.string())
 SPAN = pa.struct(
     [("label", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("text", pa.string())]
 )
-#: The columns that are added, with their types.
+#: The columns that are added, with their types; `intent` as well, if the model knows intents.
 COLUMNS = {"words": WORDS, "labels": WORDS, "spans": pa.list_(SPAN)}
 
 #: The models of this process, by what they were made from.
@@ -33,6 +33,7 @@ class Labeller:
         # What is wrong with the options is said here, and not by a worker far away.
         loaded.tag("", **options)
         self.column, self.prefix, self.options = column, prefix, options
+        self.kinds = {**COLUMNS, "intent": pa.string()} if loaded.intents else COLUMNS
         self._data = pickle.dumps(loaded)
         self._key = hashlib.sha256(self._data).digest()
 
@@ -46,7 +47,7 @@ class Labeller:
 
     def columns(self) -> dict[str, Any]:
         """The names and types of what is added."""
-        return {self.prefix + name: kind for name, kind in COLUMNS.items()}
+        return {self.prefix + name: kind for name, kind in self.kinds.items()}
 
     def __call__(self, table: Any) -> Any:
         """A table or a batch of rows with its labels. What has no text has no labels."""
@@ -55,7 +56,7 @@ class Labeller:
         given = [text for text in texts if text is not None]
         tagged = iter(self.model.tag(given, threads=1, progress=False, **self.options))
         rows = [None if text is None else _row(next(tagged)) for text in texts]
-        for name, kind in COLUMNS.items():
+        for name, kind in self.kinds.items():
             values = [None if row is None else row[name] for row in rows]
             table = table.append_column(self.prefix + name, pa.array(values, kind))
         return table

@@ -37,7 +37,13 @@ def test_results_are_pickled(snips: tapir.Model, protocol: int) -> None:
     session = snips.session()
     update = session.update("add step to me")
     tagged = snips.tag(TEXTS[0])
-    for thing in (update, update.edits[0], tagged.spans[0], session.spans[0], tagged):
+    intent = tapir.Intent("PlayMusic", 0.5, changed=True)
+    about = tapir.Update(1, length=1, intent=intent)
+    assert "intent=PlayMusic 0.500" in repr(about) and about.intent == intent
+    for thing in (
+        *(update, update.edits[0], tagged.spans[0], session.spans[0], tagged),
+        *(intent, about, tapir.Tagged(["play"], ["O"], [1.0], None, [], intent)),
+    ):
         again = pickle.loads(pickle.dumps(thing, protocol))
         assert again == thing and repr(again) == repr(thing)
     with pytest.raises(TypeError, match="pickle the model and the words"):

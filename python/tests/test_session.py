@@ -31,6 +31,9 @@ def test_what_the_readme_shows(snips: tapir.Model) -> None:
     session = snips.session()
     words = "add step to me to the fifty clasicos playlist".split()
     updates = [session.push(word) for word in words]
+    # A model without intents says nothing of them.
+    assert snips.intents is None and session.intent is None and updates[0].intent is None
+    assert session.intent_distribution() is None
     actions = "WRITE WRITE WRITE REVISE REVISE WRITE REVISE REVISE REVISE".split()
     assert [update.action for update in updates] == actions
     policy = [0.000, 0.006, 0.051, 0.425, 0.423, 0.057, 0.315, 0.298, 0.514]

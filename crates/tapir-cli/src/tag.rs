@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tapir::{Action, FinalPass, Label, Session, Token, Tokenizer, Update};
+use tapir::{Action, FinalPass, Intent, Label, Session, Token, Tokenizer, Update};
 use unicode_width::UnicodeWidthStr;
 
 use crate::lines::{Batches, LineBatch, in_order};
@@ -221,6 +221,10 @@ impl Tag {
             "spans": spans.collect::<Vec<_>>(),
             "actions": session.actions(),
         });
+        if let Some(intent) = session.intent() {
+            let Intent { label, probability, .. } = intent;
+            sentence["intent"] = json!({ "label": label, "probability": probability });
+        }
         if self.steps {
             sentence["steps"] = serde_json::to_value(updates)?;
         }
@@ -239,15 +243,27 @@ impl Tag {
             steps(out, words, updates, session.model().config().delay, colour)?;
         }
         let labels = session.labels();
+        let intent = session.intent().map(|intent| intent.label);
         match self.format {
-            Format::Table => table(out, words, &labels)?,
+            Format::Table => {
+                table(out, words, &labels)?;
+                if let Some(intent) = intent {
+                    writeln!(out, "intent: {intent}\n")?;
+                }
+            }
             Format::Spans => {
+                if let Some(intent) = intent {
+                    writeln!(out, "intent\t{intent}")?;
+                }
                 for span in session.spans() {
                     writeln!(out, "{}\t{}", span.label, words[span.start..span.end].join(" "))?;
                 }
                 writeln!(out)?;
             }
             Format::Conll => {
+                if let Some(intent) = intent {
+                    writeln!(out, "# intent = {intent}")?;
+                }
                 for (word, label) in words.iter().zip(&labels) {
                     writeln!(out, "{word}\t{label}")?;
                 }
@@ -329,6 +345,13 @@ fn steps(
                 None if edit.position + delay == i => edit.label.to_string(),
                 None => format!("{}: {}", words[edit.position], edit.label),
             })
+            .chain(
+                update
+                    .intent
+                    .iter()
+                    .filter(|intent| intent.changed)
+                    .map(|intent| format!("{mark}intent: {}{end}", intent.label)),
+            )
             .collect();
         writeln!(out, "{word}{space}  {policy}  {action}  {}", edits.join(", "))?;
     }

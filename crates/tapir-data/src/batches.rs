@@ -20,6 +20,8 @@ pub struct Example {
     pub teacher: Vec<f32>,
     /// The revisions that were made while the sentence was read, in their order.
     pub revisions: Vec<Revision>,
+    /// What the sentence is about, where that is learnt.
+    pub intent: Option<u16>,
 }
 
 /// A revision that was made while a sentence was read: from then on the memory holds what it put
@@ -46,6 +48,7 @@ impl Example {
             actions: self.actions[..steps(self.actions.len())].to_vec(),
             teacher: self.teacher[..steps(self.ids.len()) * labels].to_vec(),
             revisions: made.cloned().collect(),
+            intent: self.intent,
         }
     }
 }
@@ -106,12 +109,37 @@ pub struct Batch {
     pub teacher: Vec<f32>,
     /// The revisions of each sentence.
     pub revisions: Vec<Vec<Revision>>,
+    /// Intent and weight of each sentence, [sentences]; none weighs nothing.
+    pub intents: Vec<[f32; 2]>,
+}
+
+/// How much there is of everything in a whole batch, of which a part may be taken: each counts by
+/// its share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Labels that are expected.
+    pub labels: usize,
+    /// Actions that are expected.
+    pub actions: usize,
+    /// Intents that are expected.
+    pub intents: usize,
+}
+
+impl Totals {
+    /// Those of some examples.
+    pub fn of(examples: &[&Example]) -> Self {
+        Self {
+            labels: examples.iter().map(|e| e.labels.iter().flatten().count()).sum(),
+            actions: examples.iter().map(|e| e.actions.len()).sum(),
+            intents: examples.iter().filter(|e| e.intent.is_some()).count(),
+        }
+    }
 }
 
 impl Batch {
-    /// Puts examples together. A label weighs 1 / `labels`, an action 1 / `actions`: the totals of
-    /// the whole batch, of which this may be a part.
-    pub fn new(examples: &[&Example], order: Order, (labels, actions): (usize, usize)) -> Self {
+    /// Puts examples together. Each label, action and intent weighs its share of the totals, which
+    /// are those of the whole batch.
+    pub fn new(examples: &[&Example], order: Order, totals: Totals) -> Self {
         let sentences = examples.len();
         let lengths: Vec<usize> = examples.iter().map(|example| example.ids.len()).collect();
         let length = lengths.iter().copied().max().unwrap_or(0);
@@ -125,13 +153,17 @@ impl Batch {
             actions: vec![[0.0; 2]; rows],
             teacher: Vec::new(),
             revisions: examples.iter().map(|example| example.revisions.clone()).collect(),
+            intents: vec![[0.0; 2]; sentences],
         };
         let width = examples.iter().map(|e| e.teacher.len() / e.ids.len().max(1)).max();
         let width = width.unwrap_or(0);
         batch.teacher.resize(rows * width, 0.0);
-        let (label_weight, action_weight) =
-            (1.0 / labels.max(1) as f32, 1.0 / actions.max(1) as f32);
+        let share = |total: usize| 1.0 / total.max(1) as f32;
+        let (label_weight, action_weight) = (share(totals.labels), share(totals.actions));
         for (b, example) in examples.iter().enumerate() {
+            if let Some(intent) = example.intent {
+                batch.intents[b] = [f32::from(intent), share(totals.intents)];
+            }
             for (t, id) in example.ids.iter().enumerate() {
                 let row = match order {
                     Order::Sentence => b * length + t,
@@ -252,7 +284,9 @@ mod tests {
             .map(|batch| {
                 let examples: Vec<_> =
                     batch.iter().map(|prefix| &examples[prefix.example]).collect();
-                Batch::new(&examples, Order::Sentence, (1, 1)).ids.len()
+                Batch::new(&examples, Order::Sentence, Totals { labels: 1, actions: 1, intents: 1 })
+                    .ids
+                    .len()
             })
             .sum();
         let words: usize = examples.iter().map(|e| e.ids.len()).sum();
@@ -278,7 +312,8 @@ mod tests {
     fn two_in_a_hundred_words_become_unknown_in_training() {
         let vocabulary = Vocabulary::new(["a", "b", "c"]).unwrap();
         let long = example(20_000);
-        let mut batch = Batch::new(&[&long], Order::Sentence, (1, 1));
+        let mut batch =
+            Batch::new(&[&long], Order::Sentence, Totals { labels: 1, actions: 1, intents: 1 });
         batch.replace_words((0.02, |_| Vocabulary::UNK), 0.0, &vocabulary, &mut Random::new(1));
         let unknown = batch.ids.iter().filter(|id| **id == Vocabulary::UNK).count();
         assert!((300..500).contains(&unknown), "{unknown}");
@@ -290,7 +325,8 @@ mod tests {
         let vocabulary = Vocabulary::new(["a", "b", "c"]).unwrap();
         let delayed =
             Example { ids: vec![5, 5, 2, 2], labels: vec![None; 4], ..Example::default() };
-        let mut batch = Batch::new(&[&delayed], Order::Time, (1, 1));
+        let mut batch =
+            Batch::new(&[&delayed], Order::Time, Totals { labels: 1, actions: 1, intents: 1 });
         batch.replace_words((1.0, |_| Vocabulary::UNK), 0.0, &vocabulary, &mut Random::new(1));
         assert_eq!(batch.ids, [Vocabulary::UNK, Vocabulary::UNK, 2, 2]);
     }
@@ -339,7 +375,8 @@ mod tests {
         assert_eq!(made[0].ids, [3, 4, 2, 2]);
         assert_eq!(made[0].labels, [None, None, Some(0), Some(1)]);
         assert_eq!(made[0].actions, [false, false, false, true]);
-        let batch = Batch::new(&[&made[0]], Order::Time, (2, 4));
+        let batch =
+            Batch::new(&[&made[0]], Order::Time, Totals { labels: 2, actions: 4, intents: 1 });
         let text = |pair: [f32; 2]| format!("{pair:?}");
         assert_eq!(text(batch.labels[1]), "[0.0, 0.0]");
         assert_eq!(text(batch.labels[3]), "[1.0, 0.5]");
@@ -349,11 +386,16 @@ mod tests {
     #[test]
     fn padding_weighs_nothing() {
         let (long, short) = (example(3), example(1));
-        let batch = Batch::new(&[&long, &short], Order::Sentence, (4, 4));
+        let batch = Batch::new(
+            &[&long, &short],
+            Order::Sentence,
+            Totals { labels: 4, actions: 4, intents: 1 },
+        );
         let total: f32 = batch.labels.iter().map(|[_, weight]| weight).sum();
         assert!((total - 1.0).abs() < 1e-6);
         assert_eq!(batch.ids[4..], [0, 0]);
-        let time = Batch::new(&[&long, &short], Order::Time, (4, 4));
+        let time =
+            Batch::new(&[&long, &short], Order::Time, Totals { labels: 4, actions: 4, intents: 1 });
         assert_eq!(time.ids, [5, 5, 5, 0, 5, 0]);
     }
 }

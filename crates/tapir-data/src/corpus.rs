@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// word.
 pub type Text = compact_str::CompactString;
 
-/// Words, and one label for each.
+/// Words, one label for each, and what they all together are about, if that is known.
 ///
 /// ```
 /// let sentence = tapir_data::Sentence::new(["play", "westbam"], ["O", "B-artist"]);
@@ -19,6 +19,9 @@ pub struct Sentence {
     pub words: Vec<Text>,
     /// The label of each word.
     pub labels: Vec<Text>,
+    /// The intent, where the corpus says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Text>,
 }
 
 impl Sentence {
@@ -30,7 +33,15 @@ impl Sentence {
         Self {
             words: words.into_iter().map(Into::into).collect(),
             labels: labels.into_iter().map(Into::into).collect(),
+            intent: None,
         }
+    }
+
+    /// The same with an intent.
+    #[must_use]
+    pub fn about(mut self, intent: impl Into<Text>) -> Self {
+        self.intent = Some(intent.into());
+        self
     }
 
     /// How many words there are.

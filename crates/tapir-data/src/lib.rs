@@ -21,7 +21,7 @@ mod vectors;
 mod vocabulary;
 
 pub use atomic_file::{AtomicFile, write_atomically};
-pub use batches::{Batch, Batches, Example, Order, Prefix, Revision, examples};
+pub use batches::{Batch, Batches, Example, Order, Prefix, Revision, Totals, examples};
 pub use corpus::{Corpus, Sentence, Split, Text};
 pub use error::{Error, Result};
 pub use fitting_tokenizer::fitting_tokenizer;
@@ -33,7 +33,7 @@ pub use stats::{Duplicates, Health, Stats};
 pub use task::{Cut, Files, Metric, Paths, Task};
 pub use tokenization::Tokenization;
 pub use vectors::{VectorFormat, VectorOptions, VectorTable};
-pub use vocabulary::{VocabularyOptions, label_set, vocabulary};
+pub use vocabulary::{VocabularyOptions, intent_set, label_set, vocabulary};
 
 /// The examples of the README run, too.
 #[cfg(doctest)]

@@ -42,7 +42,7 @@ pub fn recombine(sentences: &[&Sentence], count: usize, random: &mut Random) -> 
         values.into_iter().map(|(kind, values)| (kind, values.into_iter().collect())).collect();
     let mut make = |_| {
         let (sentence, spans) = &frames[random.below(frames.len())];
-        let mut new = Sentence::default();
+        let mut new = Sentence { intent: sentence.intent.clone(), ..Sentence::default() };
         let mut done = 0;
         for span in spans {
             extend(&mut new, sentence, done..span.start);

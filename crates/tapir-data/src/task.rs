@@ -246,7 +246,7 @@ impl Task {
         {
             let place = |split: Split| format!("the embedded data/{}/{}", self.name, split.name());
             let read = |split, files: tapir_models::SplitFiles| {
-                read_seq_in_out(Path::new(&place(split)), files.words, files.labels)
+                read_seq_in_out(Path::new(&place(split)), files)
             };
             return Ok(Readers {
                 train: read(Split::Train, corpus.train),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tapir::{Labels, Vocabulary, WordVectors};
 
-use crate::{Result, Sentence, Text};
+use crate::{Error, Result, Sentence, Text};
 
 /// Which words get a trained row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,23 @@ pub fn vocabulary(
 /// The labels of sentences, in order of first occurrence.
 pub fn label_set<'a>(sentences: impl IntoIterator<Item = &'a Sentence>) -> Result<Labels> {
     Ok(Labels::new(distinct(sentences.into_iter().flat_map(|sentence| &sentence.labels)))?)
+}
+
+/// The intents of these sentences in order of first occurrence; an error if there is a sentence
+/// without one.
+pub fn intent_set<'a>(sentences: impl IntoIterator<Item = &'a Sentence>) -> Result<Labels> {
+    let mut intents = Vec::new();
+    for (i, sentence) in sentences.into_iter().enumerate() {
+        intents.push(sentence.intent.as_ref().ok_or_else(|| {
+            let words = sentence.words.join(" ");
+            Error::Setting(format!(
+                "sentence {} (`{words}`) has no intent; expected one for each, in the file `label`, \
+                 the column or the JSON field of it (docs/data.md), or a preset without `intents`",
+                i + 1
+            ))
+        })?);
+    }
+    Ok(Labels::new(distinct(intents.into_iter()))?)
 }
 
 /// Each text once, in order of first occurrence.

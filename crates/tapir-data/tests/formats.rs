@@ -92,7 +92,7 @@ const ARW: &str = "# text: set alarm\n# intent: alarm/set_alarm\n1\tset\talarm/s
 #[test]
 fn alarm_reminder_weather_in_both_layouts() {
     let expected = labelled(&[("set", "O"), ("alarm", "O"), ("tonight", "B-datetime")]);
-    assert_eq!(read_text(ARW), (Format::Arw, vec![expected]));
+    assert_eq!(read_text(ARW), (Format::Arw, vec![expected.about("alarm/set_alarm")]));
 
     let tsv = "reminder/set_reminder\t19:31:reminder/todo,32:41:datetime\tRemind me about my trip to D.C. Next week\t\
                en_XX\t{\"tokenizations\":[{\"tokens\":[\"remind\",\"me\",\"about\",\"my\",\"trip\",\"to\",\"d.c\",\".\",\
@@ -104,7 +104,7 @@ fn alarm_reminder_weather_in_both_layouts() {
                \"tokenSpans\":[{\"start\":0,\"length\":2},{\"start\":3,\"length\":2},{\"start\":6,\"length\":3}]}]}\n";
     let (format, all) = read_text(tsv);
     assert_eq!(format, Format::ArwTsv);
-    assert_eq!(all[1], labelled(&[("is", "O"), ("it", "O"), ("hot", "O")]));
+    assert_eq!(all[1], labelled(&[("is", "O"), ("it", "O"), ("hot", "O")]).about("weather/find"));
     let labels = [
         "O",
         "O",
@@ -352,4 +352,48 @@ proptest! {
             let _ = read(&path, &Options::default()).map(|reader| reader.skip_bad().for_each(drop));
         }
     }
+}
+
+/// Every format keeps the intent; what cannot be kept is refused.
+#[test]
+fn intents_are_kept() {
+    let sentences = [
+        labelled(&[("play", "O"), ("westbam", "B-artist")]).about("PlayMusic"),
+        labelled(&[("rain", "O")]).about("GetWeather"),
+    ];
+    for format in Format::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("corpus");
+        let mut options = Options { format: Some(format), ..Options::default() };
+        let mut writer = Writer::create(&path, format, &options, false).unwrap();
+        sentences.iter().for_each(|sentence| writer.write(sentence).unwrap());
+        assert_eq!(writer.finish().unwrap(), 2);
+        options.columns.intent = Some(Column::Number(2));
+        let again: Vec<Sentence> =
+            read(&path, &options).unwrap().collect::<Result<_, _>>().unwrap();
+        assert_eq!(again, sentences, "{format}");
+        // By default a column file is words and labels, wherever the intent stands.
+        if format == Format::Columns {
+            let plain: Vec<Sentence> =
+                read(&path, &Options::default()).unwrap().collect::<Result<_, _>>().unwrap();
+            assert_eq!(plain[0].labels, sentences[0].labels);
+            assert_eq!(plain[0].intent, None);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::default();
+    let mut writer =
+        Writer::create(&folder.path().join("some"), Format::SeqInOut, &options, false).unwrap();
+    writer.write(&sentences[0]).unwrap();
+    let error = writer.write(&labelled(&[("rain", "O")])).unwrap_err().to_string();
+    assert!(error.contains("only some sentences have an intent"), "{error}");
+
+    // A corpus whose intents are fewer than its sentences.
+    for (file, text) in [("seq.in", "play\nrain\n"), ("seq.out", "O\nO\n"), ("label", "Play\n")] {
+        std::fs::write(folder.path().join(file), text).unwrap();
+    }
+    let all: Vec<_> = read(folder.path(), &options).unwrap().collect();
+    assert!(all[0].is_ok());
+    let error = all[1].as_ref().unwrap_err().to_string();
+    assert!(error.contains("seq.in") && error.contains("the file label has no intent"), "{error}");
 }

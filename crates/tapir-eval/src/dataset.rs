@@ -36,6 +36,9 @@ pub struct GoldSentence {
     pub words: Vec<String>,
     /// The gold label of each word.
     pub gold: Vec<u16>,
+    /// What it is about, where the corpus says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
 }
 
 impl Dataset {
@@ -113,6 +116,7 @@ impl Dataset {
             examples.push(GoldSentence {
                 words: sentence.words.iter().map(ToString::to_string).collect(),
                 gold,
+                intent: sentence.intent.as_ref().map(ToString::to_string),
             });
         }
         let score = match config.scheme {

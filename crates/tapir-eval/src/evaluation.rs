@@ -5,9 +5,9 @@ use tapir::{Action, Model, Vocabulary};
 
 use crate::f1::ratio;
 use crate::{
-    Dataset, Operations, Percentiles, Record, Revisions, Scores, SentenceRun, Setting, Streaming,
-    Summary, correction_time_score, edit_overhead, edit_overhead_ahead, relative_correctness,
-    relative_correctness_ahead,
+    Dataset, IntentScores, Operations, Percentiles, Record, Revisions, Scores, SentenceRun,
+    Setting, Streaming, Summary, correction_time_score, edit_overhead, edit_overhead_ahead,
+    relative_correctness, relative_correctness_ahead,
 };
 
 /// The look-aheads that the paper reports for the reference model.
@@ -146,6 +146,9 @@ pub struct Evaluation {
     /// How good the revisions are; none in results of programs that did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revisions: Option<Revisions>,
+    /// Of the intents; none where the model knows none, or the sentences have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intents: Option<IntentScores>,
     /// Of the words that the model has no row for; none in results of programs that did not count
     /// them, and for models that read no rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,6 +197,7 @@ impl Evaluation {
             streaming: Streaming::of(dataset, record),
             actions: Actions::of(record.runs.iter().flat_map(|run| &run.actions)),
             revisions: Some(Revisions::of(dataset, record)),
+            intents: IntentScores::of(model, dataset, record),
             unknown: UnknownWords::of(model, dataset, record),
             operations: Summary::of(record.runs.iter().map(cost)),
             latency: (!nanos.is_empty()).then(|| Percentiles::of(nanos)),

@@ -67,6 +67,9 @@ pub struct SentenceRun {
     /// it is in the output. None at other steps, within the delay, and without a first pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provisional: Vec<Option<u16>>,
+    /// The intent after each step, by id; empty where the model knows none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<u16>,
     /// How long each step took, in nanoseconds; empty where it was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nanos: Vec<u64>,
@@ -129,6 +132,7 @@ impl SentenceRun {
             actions: Vec::with_capacity(steps),
             policy: Vec::with_capacity(steps),
             provisional: Vec::with_capacity(steps),
+            intents: Vec::new(),
             nanos: Vec::with_capacity(steps),
         };
         for step in 0..steps {
@@ -151,6 +155,7 @@ impl SentenceRun {
             run.actions.push(update.action.unwrap_or(Action::Write));
             run.policy.push(update.policy);
             run.provisional.push(provisional);
+            run.intents.extend(session.intent_id());
             if step >= delay {
                 run.outputs.push(session.label_ids())?;
             }

@@ -98,7 +98,7 @@ mod tests {
             score: tapir_data::Metric::Accuracy,
             labels: Vec::new(),
             known: 0,
-            examples: vec![GoldSentence { words, gold: vec![1, 2, 9] }],
+            examples: vec![GoldSentence { words, gold: vec![1, 2, 9], intent: None }],
         }
     }
 
@@ -111,6 +111,7 @@ mod tests {
             actions: [vec![revise; delay], vec![write, revise, revise]].concat(),
             policy: vec![Some(0.5); delay + 3],
             provisional: [vec![None; delay], vec![None, Some(4), Some(2)]].concat(),
+            intents: Vec::new(),
             nanos: Vec::new(),
         };
         Record { setting: Setting { mode: Mode::TwoPass, threshold: 0.5, delay }, runs: vec![run] }

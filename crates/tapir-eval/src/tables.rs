@@ -87,6 +87,25 @@ impl Evaluation {
             ("operations per sentence, millions", format!("{:.1}", self.operations.mean / 1e6)),
         ];
         rows.into_iter().for_each(|(name, value)| table.row([name.to_owned(), value]));
+        if let Some(intents) = &self.intents {
+            for (name, value) in [
+                ("intent accuracy", points(intents.accuracy)),
+                ("sentences with intent and labels right", points(intents.semantic)),
+                ("intent, edit overhead", share(intents.edit_overhead.mean)),
+                ("intent, correction time", share(intents.correction_time.mean)),
+                ("intent, relative correctness", share(intents.relative_correctness.mean)),
+                (
+                    "words until the intent is right for good, mean",
+                    format!("{:.2}", intents.words_until_right.mean),
+                ),
+            ] {
+                table.row([name.to_owned(), value]);
+            }
+            for (after, right) in intents.right_after.iter().enumerate() {
+                let name = format!("intent right for good after {} words", after + 1);
+                table.row([name, points(*right)]);
+            }
+        }
         if let Some(UnknownWords { words, accuracy }) = self.unknown.filter(|u| u.words > 0) {
             let value = format!("{} of {words}", points(accuracy));
             table.row(["token accuracy, words unknown to the model".to_owned(), value]);

@@ -20,8 +20,12 @@ fn dataset() -> Dataset {
         labels: ["O", "B-title", "I-title", "B-actor"].map(str::to_owned).to_vec(),
         known: 4,
         examples: vec![
-            GoldSentence { words: words("did the woods have eyes"), gold: vec![0, 1, 2, 2, 2] },
-            GoldSentence { words: words("with woods"), gold: vec![0, 3] },
+            GoldSentence {
+                words: words("did the woods have eyes"),
+                gold: vec![0, 1, 2, 2, 2],
+                intent: None,
+            },
+            GoldSentence { words: words("with woods"), gold: vec![0, 3], intent: None },
         ],
     }
 }
@@ -37,6 +41,7 @@ fn record() -> Record {
             .collect(),
         // The first pass says O of every word.
         provisional: (0..rows.len()).map(|step| revised.contains(&step).then_some(0)).collect(),
+        intents: Vec::new(),
         nanos: (1..=rows.len() as u64).map(|step| 1000 * step).collect(),
     };
     let setting = Setting { mode: Mode::TwoPass, threshold: 0.5, delay: 0 };

@@ -9,6 +9,8 @@ pub struct ModelFiles {
     pub config: &'static str,
     /// `labels.txt`
     pub labels: &'static str,
+    /// `intents.txt`, if there is one
+    pub intents: Option<&'static str>,
     /// `vocab.txt`
     pub vocabulary: &'static str,
     /// `pieces.txt`, if there is one
@@ -24,6 +26,7 @@ macro_rules! models {
             name: $name,
             config: include_str!(concat!("../models/", $name, "/config.json")),
             labels: include_str!(concat!("../models/", $name, "/labels.txt")),
+            intents: None,
             vocabulary: include_str!(concat!("../models/", $name, "/vocab.txt")),
             pieces: None,
             weights: include_bytes!(concat!("../models/", $name, "/model.safetensors")),
@@ -36,6 +39,7 @@ const SNIPS: ModelFiles = ModelFiles {
     name: "snips",
     config: tapir_snips::CONFIG,
     labels: tapir_snips::LABELS,
+    intents: None,
     vocabulary: tapir_snips::VOCABULARY,
     pieces: Some(tapir_snips::PIECES),
     weights: tapir_snips::WEIGHTS,

@@ -3,8 +3,8 @@
 // What the user wants read is `wanted`; `sync` sends the messages that bring the server's session there. What is shown is
 // an `Utterance`, which only answers change. So typing, playing, running again and reconnecting are all the same thing.
 
-const ids = ["again", "announcer", "chart", "connection", "empty", "error", "examples", "figures", "finish", "model", "play",
-  "reconnect", "reset", "spans", "speed", "spoken", "steps", "table", "text", "threshold", "threshold-value", "token",
+const ids = ["again", "announcer", "chart", "connection", "empty", "error", "examples", "figures", "finish", "intent", "model",
+  "play", "reconnect", "reset", "spans", "speed", "spoken", "steps", "table", "text", "threshold", "threshold-value", "token",
   "token-form", "words"];
 const ui = Object.fromEntries(ids.map((id) => [id, document.getElementById(id)]));
 
@@ -93,6 +93,7 @@ class Utterance {
     this.steps = []; // by words read; those that were not seen are missing
     this.end = undefined;
     this.spans = undefined;
+    this.intent = undefined;
     this.committed = 0;
   }
 
@@ -113,6 +114,7 @@ class Utterance {
     if (request.update) this.take(request.update);
     if (answer.edits === undefined) return [];
     this.committed = answer.committed;
+    this.intent = answer.intent;
     for (const word of this.words.slice(answer.length)) word.label = undefined;
     const changes = answer.edits.map((edit) => this.edit(edit)).filter(Boolean);
     const open = answer.provisional ? answer.edits.map((edit) => edit.position) : [];
@@ -439,7 +441,7 @@ function draw(changes = []) {
   requestAnimationFrame(() => {
     drawing = false;
     drawWords();
-    drawSpans();
+    drawFound();
     drawChart();
     drawTable();
     drawStatus();
@@ -508,8 +510,11 @@ function flash(item) {
   item.animate([{ boxShadow: `0 0 0 4px ${colour}` }, { boxShadow: "0 0 0 0 transparent" }], { duration: 900, easing: "ease-out" });
 }
 
-/** After the end: what was found, unless every word is a span of its own. */
-function drawSpans() {
+/** What the utterance is about; after the end what was found, unless every word is a span of its own. */
+function drawFound() {
+  const { intent } = utterance;
+  ui.intent.hidden = !intent;
+  if (intent) ui.intent.replaceChildren("Intent ", el("b", { textContent: intent.label }), ` ${(100 * intent.probability).toFixed(0)} %`);
   const spans = model.scheme === "plain" ? [] : (utterance.spans ?? []);
   ui.spans.hidden = spans.length === 0;
   ui.spans.replaceChildren(...spans.map(({ label, start, end }) => {

@@ -82,6 +82,18 @@ pub(crate) struct Tagged {
     labels: Vec<String>,
     /// The labelled stretches; every word is one where labels are of single words.
     spans: Vec<TaggedSpan>,
+    /// What the text is about, if the model knows intents and there is a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent: Option<TaggedIntent>,
+}
+
+/// What a text is about.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaggedIntent {
+    #[schema(example = "PlayMusic")]
+    label: String,
+    /// The model's probability for it.
+    probability: f32,
 }
 
 /// The labels of all texts, in their order.
@@ -227,6 +239,7 @@ async fn label(
         if let Some(update) = &response.update {
             update.apply(&mut labels);
         }
+        let intent = response.update.and_then(|update| update.intent);
         if response.labels.is_some() {
             let span = |span: tapir::Span| TaggedSpan {
                 label: span.label.to_string(),
@@ -237,7 +250,11 @@ async fn label(
             let spans = tapir::spans(&labels, served.model.config().scheme);
             let spans = spans.into_iter().map(span).collect();
             let labels = labels.iter().map(ToString::to_string).collect();
-            return Ok(Tagged { words, labels, spans });
+            let intent = intent.map(|intent| TaggedIntent {
+                label: intent.label.to_string(),
+                probability: intent.probability,
+            });
+            return Ok(Tagged { words, labels, spans, intent });
         }
     }
 }

@@ -64,7 +64,7 @@ impl Default for LayerRates {
 impl LayerRates {
     /// What the learning rate of a parameter is multiplied by.
     fn factor(self, name: &str) -> f64 {
-        if name.starts_with("reviser.output.") {
+        if ["reviser.output.", "reviser.intent."].iter().any(|new| name.starts_with(new)) {
             return 1.0;
         }
         let layer = name.strip_prefix("reviser.layers.").and_then(|rest| rest.split_once('.'));

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tapir::{FinalPass, Labels, Mode, Model, Scheme, SessionOptions};
+use tapir::{FinalPass, Label, Labels, Mode, Model, Revised, Scheme, SessionOptions};
 use tapir_data::{Metric, Sentence, Text};
 use tapir_eval::Scores;
 
@@ -16,6 +16,10 @@ pub struct Validation {
     /// The share of words at which the policy revised, in percent; none where there is no policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revised: Option<f64>,
+    /// The share of sentences with the right intent in the end, in percent; none where the model
+    /// knows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<f64>,
 }
 
 /// Runs every sentence word by word in a mode, as the paper evaluates: the policy's last word
@@ -26,10 +30,13 @@ pub fn evaluate(
     sentences: &[Sentence],
     score: Metric,
 ) -> Result<Validation> {
-    let run = |sentence: &Sentence| -> Result<(Vec<u16>, usize)> {
+    let run = |sentence: &Sentence| -> Result<Answer> {
         if mode == Mode::Restart {
             // Every revision reads the whole prefix, so that only the last one leaves a trace.
-            return Ok((model.revise_whole(sentence.words.iter().map(Text::as_str))?, 0));
+            let Revised { labels, intent } =
+                model.revise_whole(sentence.words.iter().map(Text::as_str))?;
+            let intent = intent.and_then(|id| Some(model.intents()?.get(id).clone()));
+            return Ok(Answer { labels, intent, revised: 0 });
         }
         let options = SessionOptions::new().mode(mode).final_pass(FinalPass::Policy);
         let mut session = model.session_with(options)?;
@@ -38,16 +45,29 @@ pub fn evaluate(
             revised += usize::from(session.push(word)?.revised());
         }
         session.finish()?;
-        Ok((session.label_ids().to_vec(), revised))
+        let intent = session.intent().map(|intent| intent.label);
+        Ok(Answer { labels: session.label_ids().to_vec(), intent, revised })
     };
-    let outputs: Vec<(Vec<u16>, usize)> = sentences.par_iter().map(run).collect::<Result<_>>()?;
+    let outputs: Vec<Answer> = sentences.par_iter().map(run).collect::<Result<_>>()?;
     let words: usize = sentences.iter().map(Sentence::len).sum();
-    let revised: usize = outputs.iter().map(|(_, revised)| revised).sum();
-    let labels: Vec<&[u16]> = outputs.iter().map(|(labels, _)| labels.as_slice()).collect();
+    let revised: usize = outputs.iter().map(|answer| answer.revised).sum();
+    let labels: Vec<&[u16]> = outputs.iter().map(|answer| answer.labels.as_slice()).collect();
+    let right = outputs.iter().zip(sentences).filter(|(answer, sentence)| {
+        answer.intent.is_some() && answer.intent.as_deref() == sentence.intent.as_deref()
+    });
+    let share = |count: usize, all: usize| 100.0 * count as f64 / all.max(1) as f64;
     Ok(Validation {
         score: 100.0 * score_of(&labels, model.labels(), sentences, score),
-        revised: (mode == Mode::TwoPass).then(|| 100.0 * revised as f64 / words.max(1) as f64),
+        revised: (mode == Mode::TwoPass).then(|| share(revised, words)),
+        intent: model.intents().map(|_| share(right.count(), sentences.len())),
     })
+}
+
+/// What a model says of a sentence in the end.
+struct Answer {
+    labels: Vec<u16>,
+    intent: Option<Label>,
+    revised: usize,
 }
 
 /// F1 as seqeval computes it, or accuracy; 0 to 1.

@@ -9,14 +9,24 @@ use crate::shard::forward;
 use crate::weights::values;
 use crate::{Dropout, Lexicon, Objective, Result, Spellings, Weights};
 
-/// Logits `[rows, labels]` and policy logits `[rows]` of a batch under a model's weights, without
-/// dropout.
+/// What a model's weights say of a batch, without dropout.
+pub struct Logits {
+    /// `[rows, labels]`
+    pub labels: Vec<f32>,
+    /// The policy's, `[rows]`, where there is one.
+    pub policy: Option<Vec<f32>>,
+    /// Those of intents, where the model knows any: the reviser's, `[sentences, intents]`, or the
+    /// first pass's, `[rows, intents]`.
+    pub intents: Option<Vec<f32>>,
+}
+
+/// Runs the component of an objective.
 pub fn logits(
     parts: &Parts,
     spellings: Option<&Spellings>,
     objective: Objective,
     batch: &Batch,
-) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
+) -> Result<Logits> {
     let device = Device::flex();
     let Parts { config, labels, vocabulary, weights, .. } = parts;
     let weights = Weights::read(weights, config, labels.len(), vocabulary.len(), &device)?;
@@ -28,9 +38,12 @@ pub fn logits(
     for (name, table) in weights.tables.iter().filter(|(name, _)| name.starts_with(pass)) {
         leaves.tensors.insert(name.clone(), words.rows(name, table, &device));
     }
-    let (logits, policy) =
-        forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
-    Ok((values(&logits), policy.as_ref().map(values)))
+    let outputs = forward(&leaves, config, objective, batch, &words, &mut Dropout::none(&device));
+    Ok(Logits {
+        labels: values(&outputs.logits),
+        policy: outputs.policy.as_ref().map(values),
+        intents: outputs.intents.as_ref().map(values),
+    })
 }
 
 #[cfg(test)]
@@ -38,12 +51,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use tapir::{Config, Labels, TensorWriter, Vocabulary};
-    use tapir_data::{Example, Order, Revision};
+    use tapir_data::{Example, Order, Revision, Totals};
 
     use super::*;
     use crate::shard::{Targets, gradients};
 
-    const TARGETS: Targets = Targets { smoothing: 0.1, distillation: 0.3 };
+    const TARGETS: Targets = Targets { smoothing: 0.1, distillation: 0.3, intents: 0.7 };
 
     fn config(json: &str) -> Config {
         Config::from_json(&format!(r#"{{"version": 1, "embedding_dim": 6, {json}}}"#), "test")
@@ -68,12 +81,13 @@ mod tests {
             actions: (0..ids.len()).map(|t| (t + seed).is_multiple_of(3)).collect(),
             teacher: (0..ids.len() * 4).map(|i| ((i + seed) % 4) as f32 / 6.0).collect(),
             revisions: revisions(ids.len(), seed),
+            intent: (seed != 1).then_some(seed as u16),
             ..Example::default()
         };
         let all =
             [example(&[3, 4, 5, 3, 6, 4], 0), example(&[5, 1, 2], 1), example(&[6, 6, 4, 7], 2)];
         let all: Vec<_> = all.iter().collect();
-        Batch::new(&all, order, (12, 13))
+        Batch::new(&all, order, Totals { labels: 12, actions: 13, intents: 1 })
     }
 
     /// The same, some words of which are read by their spelling, where there are spellings.
@@ -219,6 +233,7 @@ mod tests {
     fn gradients_of_the_transformer_reviser_are_differences() {
         let json = r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
         check(json, Objective::Reviser);
+        check(&format!("\"intents\": 3, {json}"), Objective::Reviser);
     }
 
     #[test]
@@ -238,7 +253,7 @@ mod tests {
                 "strip_accents": true, "lowercase": true, "longest": 100}}}}}}"#
             );
             let mut config = config(&json);
-            (config.processor, config.embedding_dim) = (None, 0);
+            (config.processor, config.embedding_dim, config.intents) = (None, 0, 3);
             check_config(&config, Objective::Reviser);
         }
     }
@@ -258,8 +273,9 @@ mod tests {
         };
         let examples = texts.map(example);
         let examples: Vec<&Example> = examples.iter().collect();
-        let batch = Batch::new(&examples, Order::Sentence, (1, 1));
-        let (ours, _) = logits(&parts, None, Objective::Reviser, &batch).unwrap();
+        let batch =
+            Batch::new(&examples, Order::Sentence, Totals { labels: 1, actions: 1, intents: 1 });
+        let Logits { labels: ours, .. } = logits(&parts, None, Objective::Reviser, &batch).unwrap();
         let model = parts.clone().load().unwrap();
         let labels = parts.labels.len();
         let mut compared = 0;
@@ -296,6 +312,7 @@ mod tests {
         for json in [&*json, &json.replace(", \"projection\": 7", "")] {
             let mut config = config(json);
             config.processor.as_mut().unwrap().spelling = Some(6);
+            config.intents = 3;
             check_config(&config, Objective::FirstPass);
         }
     }
@@ -333,8 +350,10 @@ mod tests {
         let examples = std::slice::from_ref(&example);
         let spellings = Spellings::new(examples, &parts.vocabulary, split, weights.pieces());
         spellings.spell(&mut example);
-        let batch = Batch::new(&[&example], Order::Time, (1, 1));
-        let (ours, _) = logits(&parts, Some(&spellings), Objective::FirstPass, &batch).unwrap();
+        let batch =
+            Batch::new(&[&example], Order::Time, Totals { labels: 1, actions: 1, intents: 1 });
+        let Logits { labels: ours, .. } =
+            logits(&parts, Some(&spellings), Objective::FirstPass, &batch).unwrap();
         let model = parts.load().unwrap();
         let options = tapir::SessionOptions::new().mode(tapir::Mode::FirstPass);
         let mut session = model.session_with(options).unwrap();
@@ -371,7 +390,8 @@ mod tests {
         let file = bytes(&weights);
         let again = Weights::read(&file, &config, 3, vocabulary.len(), &Device::flex()).unwrap();
         assert_eq!(bytes(&again), file);
-        let parts = Parts { config, labels, vocabulary, pieces: None, weights: file.into() };
+        let parts =
+            Parts { config, labels, intents: None, vocabulary, pieces: None, weights: file.into() };
         parts.load().unwrap();
     }
 }

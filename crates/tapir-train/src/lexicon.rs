@@ -49,7 +49,7 @@ impl Lexicon<'_> {
         }
         ids.push(sep);
         labels.push(None);
-        Some(Example { ids, labels, ..Example::default() })
+        Some(Example { ids, labels, intent: example.intent, ..Example::default() })
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Preset {
     /// `within=0.3`; without one, `threshold` stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choose: Option<String>,
+    /// The weight of intents beside labels in what both passes learn; 0 for a model without them.
+    /// Every sentence of the corpus must have one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub intents: f64,
     /// Into how many parts a batch is split, each on cores of its own.
     #[serde(default = "two")]
     pub shards: usize,
@@ -289,6 +293,9 @@ impl Preset {
                 self.words.untuned
             ));
         }
+        if !(0.0..=100.0).contains(&self.intents) {
+            return refuse(format!("`intents` is {}, expected 0 to 100", self.intents));
+        }
         self.reviser.validate(place)?;
         if self.words.spelling && self.reviser.sizes().is_some() {
             return refuse(
@@ -510,6 +517,11 @@ fn tenth() -> f64 {
 fn hundredth() -> f64 {
     0.01
 }
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
 fn unknown() -> f64 {
     0.02
 }

@@ -6,15 +6,16 @@ use std::thread::ScopedJoinHandle;
 
 use burn::tensor::{Device, Tensor};
 use tapir::{Config, Vocabulary};
-use tapir_data::{Batch, Example, Order, Random};
+use tapir_data::{Batch, Example, Order, Random, Totals};
 
+use crate::affine::Affine;
 use crate::controller::Controller;
 use crate::input::Words;
 use crate::memory::{Entries, Memory};
 use crate::ops;
 use crate::policy::Policy;
 use crate::processor::Processor;
-use crate::reviser::{Reviser, Sentences};
+use crate::reviser::{Revised, Reviser, Sentences};
 use crate::weights::{into_values, tensor};
 use crate::{Dropout, Error, Lexicon, Result, Weights};
 
@@ -77,6 +78,8 @@ pub struct Noise {
     pub smoothing: f64,
     /// How much of a label's weight is the teacher's, where there is one.
     pub distillation: f64,
+    /// The weight of the intents beside the labels.
+    pub intents: f64,
     /// Seed, epoch and batch.
     pub place: [u64; 3],
 }
@@ -103,8 +106,7 @@ impl Shards {
         examples: &[&Example],
         noise: Noise,
     ) -> Vec<Gradients> {
-        let labels = examples.iter().map(|e| e.labels.iter().flatten().count()).sum();
-        let actions = examples.iter().map(|e| e.actions.len()).sum();
+        let totals = Totals::of(examples);
         let size = examples.len().div_ceil(self.pools.len()).max(1);
         let part = |(i, examples): (usize, &[&Example])| {
             let [seed, epoch, batch] = noise.place;
@@ -113,9 +115,9 @@ impl Shards {
                 let read = |example: &&Example| lexicon.as_pieces(example, config);
                 let read: Vec<Example> = examples.iter().filter_map(read).collect();
                 let read: Vec<&Example> = read.iter().collect();
-                Batch::new(&read, objective.order(), (labels, actions))
+                Batch::new(&read, objective.order(), totals)
             } else {
-                let mut batch = Batch::new(examples, objective.order(), (labels, actions));
+                let mut batch = Batch::new(examples, objective.order(), totals);
                 let Noise { unknown, untuned, .. } = noise;
                 let as_unknown = |id| match lexicon.spellings {
                     Some(spellings) => spellings.unknown(id),
@@ -154,11 +156,17 @@ impl Shards {
 pub(crate) struct Targets {
     pub(crate) smoothing: f32,
     pub(crate) distillation: f32,
+    /// The weight of the intents beside the labels.
+    pub(crate) intents: f32,
 }
 
 impl Targets {
     fn of(noise: &Noise) -> Self {
-        Self { smoothing: noise.smoothing as f32, distillation: noise.distillation as f32 }
+        Self {
+            smoothing: noise.smoothing as f32,
+            distillation: noise.distillation as f32,
+            intents: noise.intents as f32,
+        }
     }
 }
 
@@ -211,7 +219,8 @@ fn loss(
     let device = dropout.device().clone();
     let rows = batch.ids.len();
     let target = |pairs: &[[f32; 2]]| tensor(pairs.concat(), [rows, 2], &device);
-    let (logits, policy) = forward(leaves, config, objective, batch, words, dropout);
+    let Outputs { logits, policy, intents } =
+        forward(leaves, config, objective, batch, words, dropout);
     let policy = policy.map(|policy| ops::entropy(policy, target(&batch.actions), 0.0, 0.0));
     if objective == Objective::Policy
         && let Some(policy) = policy
@@ -224,14 +233,46 @@ fn loss(
         let teacher = tensor(batch.teacher.clone(), [rows, width], &device);
         labels = Tensor::cat(vec![labels, teacher], 1);
     }
-    let loss = ops::entropy(logits, labels, targets.smoothing, targets.distillation);
+    let mut loss = ops::entropy(logits, labels, targets.smoothing, targets.distillation);
+    if let Some(intents) = intents {
+        let expected = match objective.order() {
+            Order::Sentence => batch.intents.clone(),
+            Order::Time => intents_by_step(batch),
+        };
+        let count = expected.len();
+        let expected = tensor(expected.concat(), [count, 2], &device);
+        loss = loss + ops::entropy(intents, expected, targets.smoothing, 0.0) * targets.intents;
+    }
     match policy {
         Some(policy) => loss + policy,
         None => loss,
     }
 }
 
-/// Logits of every row, and policy logits where a policy is trained.
+/// Intent and weight of every step, rows time-major: the first pass answers at each, and each counts
+/// by its share of the sentence.
+fn intents_by_step(batch: &Batch) -> Vec<[f32; 2]> {
+    let mut steps = vec![[0.0; 2]; batch.ids.len()];
+    for (b, ([intent, weight], length)) in batch.intents.iter().zip(&batch.lengths).enumerate() {
+        for t in 0..*length {
+            steps[t * batch.sentences + b] = [*intent, weight / *length as f32];
+        }
+    }
+    steps
+}
+
+/// What the components say of a batch.
+pub(crate) struct Outputs {
+    /// [rows, labels]
+    pub(crate) logits: Tensor<2>,
+    /// Policy logits, [rows, 1], where a policy is trained.
+    pub(crate) policy: Option<Tensor<2>>,
+    /// Logits of intents, where they are trained: the reviser's, [sentences, intents], or the first
+    /// pass's, [rows, intents].
+    pub(crate) intents: Option<Tensor<2>>,
+}
+
+/// Runs the component that an objective trains.
 pub(crate) fn forward(
     leaves: &crate::Leaves,
     config: &Config,
@@ -239,7 +280,7 @@ pub(crate) fn forward(
     batch: &Batch,
     words: &Words,
     dropout: &mut Dropout,
-) -> (Tensor<2>, Option<Tensor<2>>) {
+) -> Outputs {
     match (objective, &config.reviser, &config.processor) {
         (Objective::FirstPass | Objective::Policy, _, Some(sizes)) => {
             // In a stage of its own the policy learns from what the first pass really answers, and
@@ -260,14 +301,18 @@ pub(crate) fn forward(
                 let k = controller.forward(input, first.h.clone(), phi, &entries, batch.length);
                 Policy::new(leaves).forward(second.apply(k))
             });
-            (first.logits, policy)
+            let intents = (config.intents > 0)
+                .then(|| Affine::new(leaves, "processor.intent").forward(first.h));
+            Outputs { logits: first.logits, policy, intents }
         }
         (_, Some(sizes), _) => {
             let lengths = batch.lengths.iter().map(|length| *length as f32).collect();
             let lengths = tensor(lengths, [batch.sentences, 1], dropout.device());
             let sentences = Sentences { lengths, length: batch.length };
-            let reviser = Reviser::new(leaves, sizes, objective == Objective::Generator);
-            (reviser.forward(words, &sentences, dropout), None)
+            let causal = objective == Objective::Generator;
+            let reviser = Reviser::new(leaves, sizes, config.intents > 0, causal);
+            let Revised { logits, intents } = reviser.forward(words, &sentences, dropout);
+            Outputs { logits, policy: None, intents }
         }
         _ => panic!("the configuration lacks the component that {objective:?} trains"),
     }

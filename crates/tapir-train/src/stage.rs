@@ -127,6 +127,8 @@ pub struct Stage<'a> {
     pub(crate) training: &'a Optimisation,
     pub(crate) examples: Vec<Example>,
     pub(crate) labels: &'a Labels,
+    /// Those that are learnt, and their weight beside labels.
+    pub(crate) intents: (Option<&'a Labels>, f64),
     pub(crate) lexicon: Lexicon<'a>,
     /// What a closed table starts from.
     pub(crate) pretrained: Option<(&'a WordVectors, f32)>,
@@ -190,6 +192,9 @@ impl Stage<'_> {
             let label = |label: &Option<u16>| label.map_or(u32::MAX, u32::from).to_le_bytes();
             bytes.extend(example.labels.iter().flat_map(label));
             bytes.extend(example.actions.iter().map(|action| u8::from(*action)));
+            if let Some(intent) = example.intent {
+                bytes.extend(intent.to_le_bytes());
+            }
         }
         format!("{:016x}", tapir::vectors::checksum(&bytes))
     }
@@ -247,6 +252,7 @@ impl Stage<'_> {
                     untuned: self.untuned,
                     smoothing: self.training.smoothing,
                     distillation: self.distillation,
+                    intents: self.intents.1,
                     place: [self.seed, epoch as u64, batch as u64],
                 };
                 let gradients = shards.gradients(
@@ -369,6 +375,7 @@ impl Stage<'_> {
         Ok(Parts {
             config: self.config.clone(),
             labels: self.labels.clone(),
+            intents: self.intents.0.filter(|_| self.config.intents > 0).cloned(),
             vocabulary: crate::train::words_of(&self.config, self.lexicon.vocabulary)?,
             pieces: self.lexicon.pieces.filter(|_| self.config.reads_pieces()).cloned(),
             weights: Bytes::from(Self::export(weights)?),

@@ -12,8 +12,11 @@ use tapir::{
     Bytes, Config, ImportOptions, Labels, Mode, Model, Parts, Session, SessionOptions, Vocabulary,
     WordVectors,
 };
-use tapir_data::{Batch, Example, Revision};
-use tapir_train::{Objective, forward::logits};
+use tapir_data::{Batch, Example, Revision, Totals};
+use tapir_train::{
+    Objective,
+    forward::{Logits, logits},
+};
 
 const TOLERANCE: f32 = 1e-4;
 
@@ -26,7 +29,11 @@ fn batch(sentences: &[Vec<u32>], objective: Objective) -> Batch {
         ..Example::default()
     };
     let examples: Vec<_> = sentences.iter().map(example).collect();
-    Batch::new(&examples.iter().collect::<Vec<_>>(), objective.order(), (1, 1))
+    Batch::new(
+        &examples.iter().collect::<Vec<_>>(),
+        objective.order(),
+        Totals { labels: 1, actions: 1, intents: 1 },
+    )
 }
 
 fn close(ours: &[f32], theirs: &[f32], at: &str) {
@@ -51,9 +58,11 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
         (session, policy)
     };
     let time = batch(sentences, Objective::FirstPass);
-    let (first, policy) = logits(parts, None, Objective::FirstPass, &time).unwrap();
+    let Logits { labels: first, policy, intents: heard } =
+        logits(parts, None, Objective::FirstPass, &time).unwrap();
     let whole = batch(sentences, Objective::Reviser);
-    let (second, _) = logits(parts, None, Objective::Reviser, &whole).unwrap();
+    let Logits { labels: second, intents: known, .. } =
+        logits(parts, None, Objective::Reviser, &whole).unwrap();
     for (b, ids) in sentences.iter().enumerate() {
         let first_pass = SessionOptions::new().threshold(1.0);
         let (session, values) = read(model.session_with(first_pass).unwrap(), ids);
@@ -73,7 +82,26 @@ fn agree(parts: &Parts, sentences: &[Vec<u32>], name: &str) {
                 &format!("{at}, reviser"),
             );
         }
+        // Of the intent the engine shows probabilities.
+        if let (Some(heard), Some(known)) = (&heard, &known) {
+            let intents = parts.config.intents;
+            let row = (ids.len() - 1) * time.sentences + b;
+            for (ours, session) in
+                [(&heard[row * intents..], &session), (&known[b * intents..], &restart)]
+            {
+                let ours = softmax(&ours[..intents]);
+                let theirs = session.intent_distribution().unwrap();
+                close(&ours, &theirs, &format!("{name}, sentence {b}, intent"));
+            }
+        }
     }
+}
+
+fn softmax(logits: &[f32]) -> Vec<f32> {
+    let top = logits.iter().copied().fold(f32::MIN, f32::max);
+    let values: Vec<f32> = logits.iter().map(|logit| (logit - top).exp()).collect();
+    let sum: f32 = values.iter().sum();
+    values.iter().map(|value| value / sum).collect()
 }
 
 /// The policy, where the engine revises at some steps and the memory holds what revisions put out.
@@ -104,9 +132,12 @@ fn agree_after_revisions(parts: &Parts, sentences: &[Vec<u32>], name: &str) -> u
     }
     let revisions = examples.iter().map(|example| example.revisions.len()).sum();
     let order = Objective::Policy.order();
-    let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), order, (1, 1));
-    let (_, policy) = logits(parts, None, Objective::Policy, &batch).unwrap();
-    let policy = policy.unwrap();
+    let batch = Batch::new(
+        &examples.iter().collect::<Vec<_>>(),
+        order,
+        Totals { labels: 1, actions: 1, intents: 1 },
+    );
+    let policy = logits(parts, None, Objective::Policy, &batch).unwrap().policy.unwrap();
     let mut expected = expected.into_iter();
     for (b, ids) in sentences.iter().enumerate() {
         for t in 0..ids.len() {
@@ -137,7 +168,7 @@ fn every_component_agrees_with_the_engine_for_all_shapes_and_delays() {
             };
             let dim = if open { 300 } else { 10 };
             let json = format!(
-                r#"{{"version": 1, "embedding_dim": {dim}, "delay": {delay}, {more}
+                r#"{{"version": 1, "embedding_dim": {dim}, "delay": {delay}, {more} "intents": {delay},
                 "processor": {{"layers": {processor}, "hidden": 16 {projection}}},
                 "controller": {{"layers": {controller}, "hidden": 8, "memory": 3 {inputs}}},
                 "reviser": {{"kind": "{kind}", "layers": 2, "hidden": 16, "feed_forward": 24, "heads": 4}}}}"#
@@ -210,12 +241,12 @@ fn every_component_agrees_with_the_authors_recordings() {
         for (i, ids) in sentences.iter().enumerate() {
             let one = [ids.clone()];
             let at = format!("{}, sentence {i}", path.display());
-            let (first, _) =
-                logits(&parts, None, Objective::FirstPass, &batch(&one, Objective::FirstPass))
-                    .unwrap();
+            let logits = |objective| {
+                logits(&parts, None, objective, &batch(&one, objective)).unwrap().labels
+            };
+            let first = logits(Objective::FirstPass);
             close(&first, &expected(format!("expected.{i}.first_pass_logits")), &at);
-            let (second, _) =
-                logits(&parts, None, Objective::Reviser, &batch(&one, Objective::Reviser)).unwrap();
+            let second = logits(Objective::Reviser);
             close(&second, &expected(format!("expected.{i}.reviser_logits")), &at);
             assert_eq!(first.len(), ids.len() * case.labels);
         }

@@ -137,6 +137,7 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
         "actions=reviser",
         "teaching={distillation = 0.5, rounds = 2, folds = 2, recombined = 0.2}",
         "choose=within=1",
+        "intents=0.5",
         "controller.inputs=[\"state\", \"output\"]",
         policy,
     ]
@@ -160,6 +161,11 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
     let better = valid.reviser.score.max(valid.first_pass.score);
     assert!(valid.tapir.score >= better - 1.0 - 1e-6, "{valid:?}");
     assert_eq!(valid.advice().is_some(), valid.reviser.score <= valid.first_pass.score);
+    // Two intents are easily told apart, by both passes and by the two together.
+    for scores in [test.reviser, test.tapir, test.first_pass] {
+        assert!(scores.intent.unwrap() > 90.0, "{scores:?}");
+    }
+    assert_eq!(model.intents().unwrap().len(), 2);
     // The policy revises now and then, and more often than not where that changes something.
     let (mut words, mut revised, mut changed) = (0, 0, 0);
     let sentences = std::fs::read_to_string(options.data.as_ref().unwrap().join("test/seq.in"));

@@ -143,13 +143,16 @@ fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
             }
             streams.after.resize(sessions.len() * size, 0.0);
             streams.logits.resize(sessions.len() * labels, 0.0);
-            let Streams { ids, pieces, ends, before, after, logits } = &mut streams;
+            let known = model.config().intents;
+            streams.intents.resize(sessions.len() * known, 0.0);
+            let Streams { ids, pieces, ends, before, after, logits, intents } = &mut streams;
             let words = Given { ids, pieces, ends };
-            first.processor.step(words, before, after, logits, scratch);
+            first.processor.step(words, before, after, logits, intents, scratch);
             let rows = after.chunks_exact(size).zip(logits.chunks_exact(labels));
-            for (session, (state, logits)) in sessions.iter_mut().zip(rows) {
+            for (i, (session, (state, logits))) in sessions.iter_mut().zip(rows).enumerate() {
                 faults::point();
-                session.history_mut().push_first_pass(state, logits);
+                let intent = &intents[i * known..(i + 1) * known];
+                session.history_mut().push_first_pass(state, logits, intent);
             }
             match first.revision.as_ref().filter(|_| mode == Mode::TwoPass) {
                 None => sessions.iter_mut().for_each(|session| session.end_step(Step::default())),
@@ -199,15 +202,18 @@ fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
     if !ids.is_empty() {
         reviser.run(ids, ends, scratch);
     }
-    let mut at = 0;
+    let (mut at, mut input) = (0, 0);
+    let intents = model.config().intents;
     for session in &mut *sessions {
         faults::point();
         let values = session.history().revised_words() * model.labels().len();
         if session.has_kept_revision() {
             session.revise(None);
         } else {
-            session.revise(Some(&scratch.logits[at..at + values]));
+            let intent = &scratch.intents[input * intents..(input + 1) * intents];
+            session.revise(Some((&scratch.logits[at..at + values], intent)));
             at += values;
+            input += 1;
         }
     }
     scratch.streams = streams;
@@ -327,8 +333,10 @@ mod tests {
             .filter_map(|step| session.step_logits(step))
             .map(|logits| logits.iter().map(|value| value.to_bits()).collect())
             .collect();
+        let intent = session.intent_distribution();
+        let intent = intent.map(|values| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
         let work = (session.work(), session.unread(), session.undoable(), session.committed());
-        (session.words(), session.label_ids().to_vec(), logits, session.actions(), work)
+        (session.words(), session.label_ids().to_vec(), logits, session.actions(), work, intent)
     }
 
     proptest! {
@@ -348,7 +356,7 @@ mod tests {
                 ["play", "some", "jazz", "by", "miles", "davis", "zither", "zithers", "?"];
             let tiny =
                 if pretrained { crate::doctest::pretrained } else { crate::doctest::parts };
-            let mut parts = tiny();
+            let mut parts = crate::doctest::with_intents(tiny());
             parts.config.delay = delay;
             let model = parts.load().unwrap();
             let options = SessionOptions::new().mode(mode).window(window).undo(undo).threshold(threshold);

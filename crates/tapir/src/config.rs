@@ -60,6 +60,9 @@ pub struct Config {
     /// File name of the frozen word vectors of an open vocabulary, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vectors: Option<String>,
+    /// How many intents an utterance may have: the lines of `intents.txt`; 0 if the model has none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub intents: usize,
     /// The incremental processor (LSTM): the first pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ProcessorConfig>,
@@ -232,6 +235,7 @@ impl Default for Config {
             embedding_dim: 300,
             vector_gain: one(),
             vectors: None,
+            intents: 0,
             processor: None,
             controller: None,
             reviser: None,
@@ -418,6 +422,10 @@ impl Config {
             };
             return Err(Error::invalid(file, reason));
         }
+        if self.intents > usize::from(u16::MAX) {
+            let reason = format!("`intents` is {}, expected at most {}", self.intents, u16::MAX);
+            return Err(Error::invalid(file, reason));
+        }
         if self.processor.is_none() && self.reviser.is_none() {
             return Err(Error::invalid(
                 file,
@@ -461,6 +469,9 @@ impl Config {
                 affine(format!("processor.layers.{l}.gates"), 4 * p.hidden, input + p.hidden);
             }
             affine("processor.output".into(), labels, p.hidden);
+            if self.intents > 0 {
+                affine("processor.intent".into(), self.intents, p.hidden);
+            }
             if let Some(c) = &self.controller {
                 affine("memory.z".into(), p.hidden, labels);
                 affine("memory.phi".into(), c.hidden, 2 * p.hidden);
@@ -496,6 +507,9 @@ impl Config {
                 affine(format!("reviser.layers.{l}.feed_forward.outer"), d, r.feed_forward);
             }
             affine("reviser.output".into(), labels, d);
+            if self.intents > 0 {
+                affine("reviser.intent".into(), self.intents, d);
+            }
             for name in (0..r.layers)
                 .flat_map(|l| {
                     [format!("reviser.layers.{l}.norm1"), format!("reviser.layers.{l}.norm2")]

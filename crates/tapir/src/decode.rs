@@ -89,7 +89,7 @@ impl Decoder {
 }
 
 /// The best label of a row of logits; of equals, the first.
-fn best(logits: &[f32], first: usize) -> u16 {
+pub(crate) fn best(logits: &[f32], first: usize) -> u16 {
     let mut best = first;
     for id in first + 1..logits.len() {
         if logits[id] > logits[best] {

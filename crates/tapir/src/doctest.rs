@@ -36,6 +36,14 @@ pub fn parts() -> Parts {
     Parts::random(config, labels, vocabulary, 7).expect("consistent sizes")
 }
 
+/// The same with three intents.
+pub fn with_intents(parts: Parts) -> Parts {
+    let Parts { mut config, labels, vocabulary, pieces, .. } = parts;
+    config.intents = 3;
+    let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
+    Parts { pieces, ..parts }
+}
+
 /// The pieces of the tiny pretrained reviser: whole words, parts of words, and letters.
 const PIECES: [&str; 17] = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "some", "jazz", "by", "mi", "##les", "da", "##vis",

@@ -29,6 +29,23 @@ pub struct Edit {
     pub probability: f32,
 }
 
+/// What an utterance is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Its label.
+    pub label: Label,
+    /// The model's probability for it, in (0, 1].
+    pub probability: f32,
+    /// Is it another one than in the answer before, or the first?
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub changed: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// The difference that one call made to the output.
 ///
 /// Replaying updates in order gives [`Session::labels`](crate::Session::labels) exactly: shorten
@@ -50,6 +67,10 @@ pub struct Update {
     pub length: usize,
     /// How many labels, from the start, will never be edited again.
     pub committed: usize,
+    /// What the utterance is about, as far as it was heard; none if the model knows no intents, or
+    /// while it has read no word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
 }
 
 impl Update {

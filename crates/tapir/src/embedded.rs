@@ -59,16 +59,18 @@ impl Parts {
             Error::invalid(format!("model `{name}`"), reason)
         })?;
         let place = |file: &str| format!("the embedded models/{name}/{file}");
-        let ModelFiles { config, labels, vocabulary, pieces, weights, .. } = *model;
+        let ModelFiles { config, labels, intents, vocabulary, pieces, weights, .. } = *model;
         let config = Config::from_json(config, &place("config.json"))?;
         let mut vocabulary = Vocabulary::from_text(vocabulary, &place("vocab.txt"))?;
         if config.vectors.is_some() {
             vocabulary = vocabulary.with_vectors(Arc::new(WordVectors::embedded()?));
         }
         let labels = Labels::from_text(labels, &place("labels.txt"))?;
+        let intents = intents.map(|text| Labels::from_text(text, &place("intents.txt")));
+        let intents = intents.transpose()?;
         let pieces = pieces.map(|text| WordPieces::from_text(text, &place("pieces.txt")));
         let pieces = pieces.transpose()?;
-        Ok(Self { config, labels, vocabulary, pieces, weights: weights.into() })
+        Ok(Self { config, labels, intents, vocabulary, pieces, weights: weights.into() })
     }
 }
 

@@ -127,7 +127,7 @@ pub fn import_encoder(files: &EncoderFiles, options: &EncoderOptions) -> Result<
     };
     let vocabulary = Vocabulary::new::<&str>([])?;
     let weights = writer.to_bytes()?.into();
-    Ok(Parts { config, labels, vocabulary, pieces: Some(pieces), weights })
+    Ok(Parts { config, labels, intents: None, vocabulary, pieces: Some(pieces), weights })
 }
 
 impl Encoder {

@@ -41,6 +41,12 @@ pub(crate) struct History {
     memory: Tape<f32>,
     /// ỹ of each step, as written or last revised. The output buffer is its softmax.
     logits: Tape<f32>,
+    /// How many intents the model knows. Without any, nothing is written of them.
+    known_intents: usize,
+    /// What the first pass says of the intent after each step, [intents]; row 0 is nothing.
+    heard_intents: Tape<f32>,
+    /// What both passes say of it: see [`push_intent`](Self::push_intent).
+    intents: Tape<f32>,
     /// What was chosen at each step.
     steps: Tape<Step>,
     /// The label of each word, by id: step i + 1 labels word i - delay.
@@ -60,7 +66,7 @@ pub(crate) struct History {
 /// here: it is then cut, forgotten, cleared and counted with the others.
 macro_rules! tapes {
     ($history:ident $(, $mutable:tt)?) => {{
-        let tapes: [&$($mutable)? dyn Rows; 9] = [
+        let tapes: [&$($mutable)? dyn Rows; 11] = [
             &$($mutable)? $history.identities,
             &$($mutable)? $history.rows,
             &$($mutable)? $history.pieces,
@@ -68,6 +74,8 @@ macro_rules! tapes {
             &$($mutable)? $history.controls,
             &$($mutable)? $history.memory,
             &$($mutable)? $history.logits,
+            &$($mutable)? $history.heard_intents,
+            &$($mutable)? $history.intents,
             &$($mutable)? $history.steps,
             &$($mutable)? $history.labels,
         ];
@@ -96,11 +104,14 @@ struct Overwritten {
     start: usize,
     logits: Vec<f32>,
     labels: Vec<u16>,
+    /// What was said of the intent at `step`.
+    intent: Vec<f32>,
 }
 
 impl Overwritten {
     fn bytes(&self) -> usize {
-        self.logits.capacity() * size_of::<f32>() + self.labels.capacity() * size_of::<u16>()
+        let floats = self.logits.capacity() + self.intent.capacity();
+        floats * size_of::<f32>() + self.labels.capacity() * size_of::<u16>()
     }
 }
 
@@ -138,6 +149,9 @@ impl History {
             controls: Tape::of_states(Reach::Memory, control),
             memory: Tape::new(Reach::Memory, memory),
             logits: Tape::new(Reach::Window, model.labels().len()),
+            known_intents: config.intents,
+            heard_intents: Tape::of_states(Reach::Memory, config.intents.max(1)),
+            intents: Tape::of_states(Reach::Memory, config.intents.max(1)),
             steps: Tape::new(Reach::Window, 1),
             labels: Tape::delayed(Reach::Window, 1, config.delay),
             revisions: VecDeque::new(),
@@ -207,14 +221,46 @@ impl History {
     }
 
     /// What the processor made of the word.
-    pub(crate) fn push_first_pass(&mut self, state: &[f32], logits: &[f32]) {
+    pub(crate) fn push_first_pass(&mut self, state: &[f32], logits: &[f32], intent: &[f32]) {
         self.states.push(state);
         self.logits.push(logits);
+        self.push_intent(intent);
     }
 
-    /// In place of a first pass, where there is none: room for the revision's logits.
+    /// In place of a first pass, where there is none: room for what the revision gives.
     pub(crate) fn push_no_first_pass(&mut self) {
         self.logits.grow();
+        if self.known_intents > 0 {
+            self.heard_intents.grow();
+            self.intents.grow();
+        }
+    }
+
+    /// Adds what the word says of the intent to what is known of it: c ← c + a − a', where a and a'
+    /// are the first pass's logits after this word and before it.
+    ///
+    /// Logits are logarithms of odds, so that a − a' is the evidence that the first pass sees in the
+    /// word alone. A revision replaces c by the reviser's logits; the words after it add theirs, and
+    /// nothing that the reviser knew is forgotten. Before any revision c is a. Each row is a function
+    /// of the one before it and of the word, so that taking words back is cutting rows off.
+    fn push_intent(&mut self, heard: &[f32]) {
+        if heard.is_empty() {
+            return;
+        }
+        let t = self.len();
+        self.heard_intents.push(heard);
+        self.intents.grow();
+        let (before, after) = (self.heard_intents.row(t - 1), self.heard_intents.row(t));
+        let rows = self.intents.rows_mut(t - 1..t + 1);
+        let (known, now) = rows.split_at_mut(heard.len());
+        for (i, now) in now.iter_mut().enumerate() {
+            *now = known[i] + (after[i] - before[i]);
+        }
+    }
+
+    /// The logits of the intent now, [intents]; none before the first word.
+    pub(crate) fn intent(&self) -> Option<&[f32]> {
+        (self.known_intents > 0 && self.len() > 0).then(|| self.intents.row(self.len()))
     }
 
     /// What the controller made of it, and room for its entry in the memory.
@@ -283,8 +329,9 @@ impl History {
         self.room.map_or(start, |room| self.pieces.last_within(start, room))
     }
 
-    /// Takes the reviser's logits for [`reviser_input`](Self::reviser_input).
-    pub(crate) fn revise(&mut self, logits: &[f32], decoder: &Decoder) {
+    /// Takes the reviser's logits for [`reviser_input`](Self::reviser_input), and those of the
+    /// intent.
+    pub(crate) fn revise(&mut self, logits: &[f32], intent: &[f32], decoder: &Decoder) {
         let (t, width) = (self.len(), self.logits.width());
         let start = self.window_start();
         // The first d outputs of a delayed reviser belong to no word of its input; where the window
@@ -292,13 +339,25 @@ impl History {
         let skip = if start == 0 { 0 } else { self.delay };
         let start = start + skip;
 
-        let Overwritten { logits: mut old, labels: mut old_labels, .. } =
+        let Overwritten { logits: mut old, labels: mut old_labels, intent: mut old_intent, .. } =
             self.spare.pop().unwrap_or_default();
         old.clear();
         old.extend_from_slice(self.logits.rows(start..t));
         old_labels.clear();
         old_labels.extend_from_slice(self.labels.rows(self.word(start)..self.labels.len()));
-        self.revisions.push_back(Overwritten { step: t, start, logits: old, labels: old_labels });
+        old_intent.clear();
+        if self.known_intents > 0 {
+            let row = self.intents.rows_mut(t..t + 1);
+            old_intent.extend_from_slice(row);
+            row.copy_from_slice(intent);
+        }
+        self.revisions.push_back(Overwritten {
+            step: t,
+            start,
+            logits: old,
+            labels: old_labels,
+            intent: old_intent,
+        });
 
         self.logits
             .rows_mut(start..t)
@@ -381,7 +440,10 @@ impl History {
     /// Gives the steps before `end` the logits and labels that they had before a revision; says
     /// where it begins.
     fn restore(&mut self, revision: Overwritten, end: usize) -> usize {
-        let Overwritten { start, logits, labels, .. } = &revision;
+        let Overwritten { step, start, logits, labels, intent } = &revision;
+        if *step <= end && self.known_intents > 0 {
+            self.intents.rows_mut(*step..step + 1).copy_from_slice(intent);
+        }
         let (start, width) = (*start, self.logits.width());
         let end = end.min(start + logits.len() / width);
         if start < end {

@@ -175,7 +175,14 @@ pub fn import(
     }
     source.norm(&mut out, "reviser.norm", names.norm, names)?;
     source.affine("reviser.out_proj")?.write(&mut out, "reviser.output")?;
-    Ok(Parts { config, labels, vocabulary, pieces: None, weights: out.to_bytes()?.into() })
+    Ok(Parts {
+        config,
+        labels,
+        intents: None,
+        vocabulary,
+        pieces: None,
+        weights: out.to_bytes()?.into(),
+    })
 }
 
 /// Names of a reviser's parts in the state dict.

@@ -169,6 +169,11 @@ impl Labels {
         out
     }
 
+    /// The best label under a row of logits; of equals, the first.
+    pub(crate) fn best(&self, logits: &[f32]) -> u16 {
+        crate::decode::best(logits, self.first())
+    }
+
     /// The probability of one label under a row of logits.
     pub(crate) fn probability(&self, logits: &[f32], id: u16) -> f32 {
         let top = logits[usize::from(id)];

@@ -86,14 +86,14 @@ pub use config::{
     ProcessorConfig, ReviserConfig, ReviserKind, Scheme,
 };
 pub use decode::Decoding;
-pub use edit::{Action, Edit, Update};
+pub use edit::{Action, Edit, Intent, Update};
 pub use encoder::{
     Classifier, Encoder, EncoderFiles, EncoderOptions, EncoderTensors, import_encoder,
 };
 pub use error::{Error, Result};
 pub use import::{ImportOptions, import};
 pub use labels::{Label, Labels, Span, spans};
-pub use model::Model;
+pub use model::{Model, Revised};
 pub use parts::Parts;
 pub use pieces::{PieceRules, WordPieces};
 pub use session::{Finish, LONGEST_WORD, Session};

@@ -14,6 +14,8 @@ pub struct Parts {
     pub config: Config,
     /// `labels.txt`
     pub labels: Labels,
+    /// `intents.txt`, if the model labels utterances, too
+    pub intents: Option<Labels>,
     /// `vocab.txt`, and the word vectors of an open vocabulary
     pub vocabulary: Vocabulary,
     /// `pieces.txt`, if the reviser reads word pieces
@@ -64,7 +66,11 @@ impl Parts {
             writer.f32(&name, &shape, &values)?;
         }
         let weights = writer.to_bytes()?.into();
-        Ok(Self { config, labels, vocabulary, pieces: None, weights })
+        let intents = match config.intents {
+            0 => None,
+            count => Some(Labels::new((0..count).map(|i| format!("intent-{i}")))?),
+        };
+        Ok(Self { config, labels, intents, vocabulary, pieces: None, weights })
     }
 
     /// Loads the model: checks every part against the others and packs the weights.

@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::edit::is_false;
 use crate::{Error, Label, Model, Result, Session, SessionOptions, Span, Tokenizer, Update};
 
 /// What a client asks: exactly one of the operations, and the session it is for.
@@ -249,11 +250,6 @@ impl Request {
             )),
         }
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// What a client is answered.

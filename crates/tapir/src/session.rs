@@ -15,8 +15,8 @@ use crate::history::{History, Mark, Step};
 use crate::session_options::check_threshold;
 use crate::word::Words;
 use crate::{
-    Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update,
-    Vocabulary,
+    Action, Edit, Error, FinalPass, Intent, Label, Mode, Model, Result, SessionOptions, Span,
+    Update, Vocabulary,
 };
 
 /// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost
@@ -50,7 +50,7 @@ pub struct Session {
     threshold: f32,
     final_pass: FinalPass,
     history: History,
-    /// Reviser outputs by input, where they are kept.
+    /// Reviser outputs by input, where they are kept: logits of the words, then of the intent.
     kept: Option<HashMap<Vec<u32>, Vec<f32>>>,
     /// Words that were given and not yet read.
     unread: Words,
@@ -59,6 +59,8 @@ pub struct Session {
     mark: (Mark, Progress),
     /// The labels that the user knows of: those of the last update taken.
     told: Vec<u16>,
+    /// The intent that the user knows of.
+    told_intent: Option<u16>,
     /// Words that are given, while they are looked up.
     given: Words,
 }
@@ -103,6 +105,7 @@ impl Session {
             progress: Progress::default(),
             mark: Default::default(),
             told: Vec::new(),
+            told_intent: None,
             given: Words::default(),
             model,
         }
@@ -368,6 +371,7 @@ impl Session {
         self.unread.clear();
         self.progress = Progress::default();
         self.told.clear();
+        self.told_intent = None;
     }
 
     /// Words read so far (NULL tokens of a finished, delayed session included).
@@ -422,6 +426,38 @@ impl Session {
     /// `step - d`. None if there is no such step, or if it is forgotten.
     pub fn step_logits(&self, step: usize) -> Option<&[f32]> {
         self.history.logits(step)
+    }
+
+    /// What the utterance is about, as far as it was heard; none before the first word, or if the
+    /// model knows no intents.
+    ///
+    /// ```
+    /// # let mut parts = tapir::doctest::parts();
+    /// # parts = tapir::doctest::with_intents(parts);
+    /// # let model = tapir::Model::from_parts(parts)?;
+    /// let mut session = model.session();
+    /// let update = session.push("play")?;
+    /// let intent = session.intent().expect("a model that knows intents");
+    /// println!("{} at {:.2}", intent.label, intent.probability);
+    /// assert!(update.intent.unwrap().changed, "it is the first answer");
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn intent(&self) -> Option<Intent> {
+        let (intents, id) = (self.model.intents()?, self.intent_id()?);
+        let probability = intents.probability(self.history.intent()?, id);
+        let changed = self.told_intent != Some(id);
+        Some(Intent { label: intents.get(id).clone(), probability, changed })
+    }
+
+    /// Its id in [`Model::intents`].
+    pub fn intent_id(&self) -> Option<u16> {
+        Some(self.model.intents()?.best(self.history.intent()?))
+    }
+
+    /// The probability of every intent, by its id in [`Model::intents`]; none where there is no
+    /// [`intent`](Self::intent).
+    pub fn intent_distribution(&self) -> Option<Vec<f32>> {
+        Some(self.model.intents()?.distribution(self.history.intent()?))
     }
 
     /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from
@@ -495,6 +531,7 @@ impl Session {
     fn count_as_told(&mut self) {
         self.told.clear();
         self.told.extend_from_slice(self.history.labels());
+        self.told_intent = self.intent_id();
     }
 
     /// What has changed since the user was last told.
@@ -521,6 +558,7 @@ impl Session {
             edits,
             length: first + labels.len(),
             committed: self.committed(),
+            intent: self.intent(),
         }
     }
 
@@ -606,15 +644,17 @@ impl Session {
         self.kept.as_ref().is_some_and(|kept| kept.contains_key(self.history.reviser_input()))
     }
 
-    /// Takes the reviser's logits for its input; without them, those kept from before.
-    pub(crate) fn revise(&mut self, fresh: Option<&[f32]>) {
+    /// Takes the reviser's logits for its input, and those of the intent; without them, those kept
+    /// from before.
+    pub(crate) fn revise(&mut self, fresh: Option<(&[f32], &[f32])>) {
         let Self { model, history, kept, .. } = self;
-        if let (Some(kept), Some(logits)) = (&mut *kept, fresh) {
-            kept.insert(history.reviser_input().to_vec(), logits.to_vec());
+        if let (Some(kept), Some((logits, intent))) = (&mut *kept, fresh) {
+            kept.insert(history.reviser_input().to_vec(), [logits, intent].concat());
         }
         let known = kept.as_ref().and_then(|kept| kept.get(history.reviser_input()));
-        if let Some(logits) = fresh.or(known.map(Vec::as_slice)) {
-            history.revise(logits, model.decoder());
+        let known = known.map(|kept| kept.split_at(kept.len() - model.config().intents));
+        if let Some((logits, intent)) = fresh.or(known) {
+            history.revise(logits, intent, model.decoder());
         }
     }
 

@@ -1,5 +1,5 @@
 //! A model on disk: a directory of `config.json`, `labels.txt`, `vocab.txt`, `model.safetensors` and,
-//! if its reviser reads word pieces, `pieces.txt`.
+//! if its reviser reads word pieces, `pieces.txt`; if it labels utterances, too, `intents.txt`.
 //!
 //! At any instant the directory holds one whole model. A new one is written beside it and exchanged
 //! with it in one step; where the system cannot do that, the old one is set aside under a name by
@@ -16,6 +16,7 @@ use crate::{Bytes, Config, Error, Labels, Model, Parts, Result, Vocabulary, Word
 
 const CONFIG: &str = "config.json";
 const LABELS: &str = "labels.txt";
+const INTENTS: &str = "intents.txt";
 const VOCABULARY: &str = "vocab.txt";
 const PIECES: &str = "pieces.txt";
 const WEIGHTS: &str = "model.safetensors";
@@ -116,6 +117,9 @@ impl Parts {
     fn write(&self, dir: &Path) -> Result<()> {
         write(&dir.join(CONFIG), self.config.to_json().as_bytes())?;
         write(&dir.join(LABELS), self.labels.to_text().as_bytes())?;
+        if let Some(intents) = &self.intents {
+            write(&dir.join(INTENTS), intents.to_text().as_bytes())?;
+        }
         write(&dir.join(VOCABULARY), self.vocabulary.to_text().as_bytes())?;
         if let Some(pieces) = &self.pieces {
             write(&dir.join(PIECES), pieces.to_text().as_bytes())?;
@@ -164,6 +168,7 @@ pub fn amend(dir: impl AsRef<Path>, change: impl FnOnce(&mut Config)) -> Result<
 struct Files {
     config: Config,
     labels: Plain,
+    intents: Option<Plain>,
     vocabulary: Plain,
     pieces: Option<Plain>,
     vectors: Option<Vectors>,
@@ -185,15 +190,22 @@ impl Files {
         let vocabulary = Plain::open(&dir.join(VOCABULARY))?;
         let weights = Plain::open(&dir.join(WEIGHTS))?;
         let config = config.config()?;
+        let intents = match config.intents {
+            0 => None,
+            _ => Some(Plain::open(&dir.join(INTENTS))?),
+        };
         let pieces = config.bert().map(|_| Plain::open(&dir.join(PIECES))).transpose()?;
         let vectors = config.vectors.as_ref().map(|name| Vectors::open(dir, name)).transpose()?;
-        Ok(Self { config, labels, vocabulary, pieces, vectors, weights })
+        Ok(Self { config, labels, intents, vocabulary, pieces, vectors, weights })
     }
 
     fn read(self) -> Result<Parts> {
-        let Self { config, labels, vocabulary, pieces, vectors, weights } = self;
-        let (labels, file) = labels.text()?;
-        let labels = Labels::from_text(&labels, &file)?;
+        let Self { config, labels, intents, vocabulary, pieces, vectors, weights } = self;
+        let names = |names: Plain| {
+            let (names, file) = names.text()?;
+            Labels::from_text(&names, &file)
+        };
+        let (labels, intents) = (names(labels)?, intents.map(names).transpose()?);
         let (words, file) = vocabulary.text()?;
         let mut vocabulary = Vocabulary::from_text(&words, &file)?;
         if let Some(vectors) = vectors {
@@ -204,7 +216,7 @@ impl Files {
             WordPieces::from_text(&text, &file)
         });
         let pieces = pieces.transpose()?;
-        Ok(Parts { config, labels, vocabulary, pieces, weights: weights.bytes()? })
+        Ok(Parts { config, labels, intents, vocabulary, pieces, weights: weights.bytes()? })
     }
 }
 

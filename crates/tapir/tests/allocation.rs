@@ -59,7 +59,8 @@ fn read(session: &mut Session, words: usize) -> usize {
 
 #[test]
 fn a_warm_session_allocates_nothing_per_word() {
-    let tiny = [tapir::doctest::parts(), tapir::doctest::pretrained()];
+    let tiny =
+        [tapir::doctest::parts(), tapir::doctest::with_intents(tapir::doctest::pretrained())];
     let precisions = [Precision::F32, Precision::Int8];
     for (parts, precision) in tiny.iter().flat_map(|parts| precisions.map(|to| (parts, to))) {
         let model: Model = parts.quantize(precision).unwrap().load().unwrap();
@@ -79,7 +80,9 @@ fn a_warm_session_allocates_nothing_per_word() {
 
 #[test]
 fn revisions_reuse_their_buffers() {
-    for parts in [tapir::doctest::parts(), tapir::doctest::pretrained()] {
+    for parts in
+        [tapir::doctest::parts(), tapir::doctest::with_intents(tapir::doctest::pretrained())]
+    {
         let model: Model = parts.load().unwrap();
         let options = SessionOptions::new().threshold(0.0).window(20).undo(8);
         let mut session = model.session_with(options).unwrap();

@@ -374,7 +374,7 @@ fn words_of_many_pieces_and_of_none_have_a_label() {
         }
         let error = model.revise_whole(words).unwrap_err().to_string();
         assert!(error.contains("word pieces, delay included, is longer than 12"), "{error}");
-        assert_eq!(model.revise_whole(["play", "zithers"]).unwrap().len(), 2);
+        assert_eq!(model.revise_whole(["play", "zithers"]).unwrap().labels.len(), 2);
     }
 }
 
@@ -389,7 +389,7 @@ fn a_whole_input_is_revised_as_by_a_session() {
         let mut session = model.session_with(SessionOptions::new().mode(Mode::Restart)).unwrap();
         session.update(words).unwrap();
         session.finish().unwrap();
-        assert_eq!(model.revise_whole(words).unwrap(), session.label_ids());
+        assert_eq!(model.revise_whole(words).unwrap().labels, session.label_ids());
     }
 }
 

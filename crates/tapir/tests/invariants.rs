@@ -12,7 +12,7 @@ use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOpt
 fn observe(
     session: &Session,
     first: usize,
-) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
+) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>, Option<Vec<u32>>) {
     let skip = first - session.first();
     let logits =
         (first..session.words()).map(|step| bits(session.step_logits(step).unwrap())).collect();
@@ -22,6 +22,7 @@ fn observe(
         session.labels()[skip.min(session.labels().len())..].to_vec(),
         logits,
         actions,
+        session.intent_distribution().as_deref().map(bits),
     )
 }
 
@@ -47,6 +48,14 @@ fn assert_same(a: &mut Session, b: &mut Session) -> Result<(), TestCaseError> {
         let (x, y) = (a.push(&word(index)).unwrap(), b.push(&word(index)).unwrap());
         prop_assert_eq!(x.policy.map(f32::to_bits), y.policy.map(f32::to_bits));
         prop_assert_eq!(&x.edits, &y.edits);
+        prop_assert_eq!(x.intent.is_some(), a.model().intents().is_some());
+        let told = |update: &tapir::Update| {
+            update
+                .intent
+                .as_ref()
+                .map(|intent| (intent.label.clone(), intent.probability.to_bits()))
+        };
+        prop_assert_eq!(told(&x), told(&y));
     }
     let first = a.first().max(b.first());
     prop_assert_eq!(observe(a, first), observe(b, first));

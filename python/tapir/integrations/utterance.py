@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._tapir import Error, Model, Span, Update
+from .._tapir import Error, Intent, Model, Span, Update
 
 #: Words that a recogniser may take back: more than a session's default, since whole sentences are
 #: sometimes rewritten at their end.
@@ -26,6 +26,11 @@ class Labelled:
     update: Update
     #: Has the utterance ended? Then nothing changes any more.
     final: bool
+
+    @property
+    def intent(self) -> Intent | None:
+        """What the utterance is about, if the model knows intents."""
+        return self.update.intent
 
     @property
     def settled(self) -> int:

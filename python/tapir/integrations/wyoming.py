@@ -51,10 +51,13 @@ class TapirHandler(AsyncEventHandler):
         languages: list[str] | None = None,
         **options: Any,
     ) -> None:
-        """Takes a model, what its intent is called (the model's task), and session options."""
+        """Takes a model, what its intent is called, and session options.
+
+        Without a name the intent is the one that the model hears, or else the model's task.
+        """
         super().__init__(reader, writer)
         self._info = info(model, languages or ["en"])
-        self._intent = intent or model.task
+        self._intent, self._task = intent, model.task
         self._utterance = Utterance(model, **options)
         self._chunks = ""
 
@@ -82,10 +85,12 @@ class TapirHandler(AsyncEventHandler):
 
     def _event(self, labelled: Labelled, context: dict[str, Any] | None) -> Event:
         about = {**(context or {}), "final": labelled.final, "settled": labelled.settled}
-        if not labelled.spans:
+        heard = labelled.intent.label if labelled.intent else None
+        if not labelled.spans and not heard:
             return NotRecognized(context=about).event()
         entities = [Entity(name=span.label, value=span.text) for span in labelled.spans]
-        return Intent(name=self._intent, entities=entities, context=about).event()
+        name = self._intent or heard or self._task
+        return Intent(name=name, entities=entities, context=about).event()
 
 
 async def serve(
@@ -105,7 +110,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tapir.integrations.wyoming")
     parser.add_argument("--uri", default="tcp://127.0.0.1:10500", help="where to listen")
     parser.add_argument("--model", default="snips", help="a name that ships, or a directory")
-    parser.add_argument("--intent", help="what the intent is called [default: the model's task]")
+    parser.add_argument(
+        "--intent", help="what the intent is called [default: the one heard, or the task]"
+    )
     chosen = parser.parse_args()
     try:
         asyncio.run(serve(chosen.uri, chosen.model, intent=chosen.intent))

@@ -1,7 +1,7 @@
 //! What `tapir live` knows, and what keys do to it. No terminal here.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tapir::{Action, Label, Model, Result, Session, SessionOptions, Span, Update};
+use tapir::{Action, Intent, Label, Model, Result, Session, SessionOptions, Span, Update};
 
 /// How far an arrow key moves the threshold.
 const STEP: f32 = 0.05;
@@ -24,6 +24,7 @@ pub(super) struct Word {
 pub(super) struct Sentence {
     pub(super) words: Vec<String>,
     pub(super) spans: Vec<Span>,
+    pub(super) intent: Option<Label>,
     pub(super) revisions: usize,
     /// Labels that changed at the very end.
     pub(super) mended: usize,
@@ -70,6 +71,11 @@ impl LiveState {
 
     pub(super) fn threshold(&self) -> f32 {
         self.threshold
+    }
+
+    /// What is being said, as far as it was heard.
+    pub(super) fn intent(&self) -> Option<Intent> {
+        self.session.intent()
     }
 
     pub(super) fn words(&self) -> &[Word] {
@@ -169,6 +175,7 @@ impl LiveState {
             self.sentences.push(Sentence {
                 words: self.words.iter().map(|word| word.text.clone()).collect(),
                 spans: self.session.spans(),
+                intent: self.session.intent().map(|intent| intent.label),
                 revisions: self
                     .words
                     .iter()

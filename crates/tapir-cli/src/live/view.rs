@@ -49,7 +49,11 @@ pub(super) fn draw(state: &LiveState, frame: &mut Frame) {
 
 fn draw_title(state: &LiveState, frame: &mut Frame, area: Rect) {
     let task = &state.model().config().task;
-    frame.render_widget(Line::from(vec![" tapir live".bold(), format!("  {task}").dim()]), area);
+    let mut title = vec![" tapir live".bold(), format!("  {task}").dim()];
+    if let Some(intent) = state.intent() {
+        title.push(format!("  {} {:.2}", intent.label, intent.probability).green());
+    }
+    frame.render_widget(Line::from(title), area);
     let threshold = match state.threshold() {
         1.0.. => "threshold 1.00: never revises ".to_owned(),
         0.0 => "threshold 0.00: revises at every word ".to_owned(),
@@ -150,6 +154,7 @@ fn finished(state: &LiveState, sentence: &Sentence, width: usize) -> Vec<Line<'s
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut summary =
         vec![count(sentence.words.len(), "word"), count(sentence.revisions, "revision")];
+    summary.extend(sentence.intent.iter().map(|intent| format!("intent {intent}")));
     if sentence.mended > 0 {
         summary.push(count(sentence.mended, "label") + " mended at the end");
     }

@@ -30,7 +30,7 @@ impl Parse for Conll {
         }
         let mut columns = line.split('\t');
         let fields = [0; 4].map(|_| columns.next().unwrap_or(""));
-        let [number, word, _intent, label] = fields;
+        let [number, word, intent, label] = fields;
         if number.parse::<u32>().is_err()
             || word.is_empty()
             || label.is_empty()
@@ -41,7 +41,28 @@ impl Parse for Conll {
             ));
         }
         sentence.push(word, if label == NO_LABEL { "O" } else { label });
+        set_intent(sentence, intent);
         Ok(())
+    }
+}
+
+/// What is in place of an intent that is not known.
+const NO_INTENT: &str = "_";
+
+/// The intent stands at every word; the first is taken.
+fn set_intent(sentence: &mut Sentence, intent: &str) {
+    if sentence.intent.is_none() && !intent.is_empty() && intent != NO_INTENT {
+        sentence.intent = Some(Text::new(intent));
+    }
+}
+
+/// The intent of a sentence as both layouts write it.
+fn written_intent(sentence: &Sentence) -> Result<&str, String> {
+    let holds = |c| !matches!(c, '\t' | '\n' | '\r');
+    match sentence.intent.as_deref() {
+        None => Ok(NO_INTENT),
+        Some(NO_INTENT) => Err("the intent _ would be read as none; write jsonl instead".into()),
+        Some(intent) => writable("intent", intent, holds),
     }
 }
 
@@ -60,8 +81,9 @@ pub(super) fn looks_like_conll(lines: &[&str]) -> bool {
     number > 0
 }
 
-/// A sentence in the CoNLL layout, its intent unknown.
+/// A sentence in the CoNLL layout.
 pub(super) fn render_conll(sentence: &Sentence, text: &mut String) -> Result<(), String> {
+    let intent = written_intent(sentence)?;
     let holds = |c| !matches!(c, '\t' | '\n' | '\r');
     for (number, (word, label)) in sentence.tokens().enumerate() {
         let label = match label {
@@ -75,7 +97,9 @@ pub(super) fn render_conll(sentence: &Sentence, text: &mut String) -> Result<(),
             &(number + 1).to_string(),
             "\t",
             writable("word", word, holds)?,
-            "\t_\t",
+            "\t",
+            intent,
+            "\t",
             label,
             "\n",
         ]);
@@ -128,9 +152,11 @@ pub(super) fn open_tsv(path: &Path) -> Result<impl Iterator<Item = Result<Senten
 
 fn parse_tsv(line: &str) -> Result<Sentence, String> {
     let columns: Vec<&str> = line.split('\t').collect();
-    let (slots, utterance, tokens) = match columns[..] {
-        [_intent, slots, utterance] | [_intent, slots, utterance, _] => (slots, utterance, None),
-        [_intent, slots, utterance, _locale, tokens] => (slots, utterance, Some(tokens)),
+    let (intent, slots, utterance, tokens) = match columns[..] {
+        [intent, slots, utterance] | [intent, slots, utterance, _] => {
+            (intent, slots, utterance, None)
+        }
+        [intent, slots, utterance, _locale, tokens] => (intent, slots, utterance, Some(tokens)),
         _ => {
             return Err(format!(
                 "{} column(s); expected 3 to 5, separated by tabs: intent, slots, utterance, locale, tokens",
@@ -159,6 +185,7 @@ fn parse_tsv(line: &str) -> Result<Sentence, String> {
     if sentence.is_empty() || sentence.words.iter().any(Text::is_empty) {
         return Err(format!("no word or an empty one in the utterance {utterance:?}"));
     }
+    set_intent(&mut sentence, intent);
     Ok(sentence)
 }
 
@@ -231,7 +258,7 @@ pub(super) fn looks_like_tsv(lines: &[&str]) -> bool {
     }
 }
 
-/// A sentence in the TSV layout, its intent and locale unknown. Only well-formed IOB labels are
+/// A sentence in the TSV layout, its locale unknown. Only well-formed IOB labels are
 /// spans.
 pub(super) fn render_tsv(sentence: &Sentence, text: &mut String) -> Result<(), String> {
     let mut slots: Vec<(usize, usize, &str)> = Vec::new();
@@ -266,6 +293,16 @@ pub(super) fn render_tsv(sentence: &Sentence, text: &mut String) -> Result<(), S
         slots.iter().map(|(start, end, name)| format!("{start}:{end}:{name}")).collect();
     let tokens = serde_json::to_string(&Tokenizations { tokenizations: vec![tokenization] })
         .map_err(|error| error.to_string())?;
-    text.extend(["_\t", &slots.join(","), "\t", &sentence.words.join(" "), "\t_\t", &tokens, "\n"]);
+    let intent = written_intent(sentence)?;
+    text.extend([
+        intent,
+        "\t",
+        &slots.join(","),
+        "\t",
+        &sentence.words.join(" "),
+        "\t_\t",
+        &tokens,
+        "\n",
+    ]);
     Ok(())
 }

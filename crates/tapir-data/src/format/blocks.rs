@@ -30,6 +30,7 @@ impl<P: Parse> Iterator for Blocks<P> {
         let mut sentence = Sentence {
             words: Vec::with_capacity(self.expected),
             labels: Vec::with_capacity(self.expected),
+            intent: None,
         };
         let mut bad = None;
         loop {

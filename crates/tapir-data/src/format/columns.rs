@@ -39,6 +39,9 @@ pub struct Columns {
     pub word: Option<Column>,
     /// The column of labels: the last unless said otherwise or recognised in the first of two.
     pub label: Option<Column>,
+    /// The column of the sentence's intent, if there is one; that of its first word counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Column>,
     /// What the columns are called, in order; CoNLL-2003's `word`, `pos`, `chunk`, `ner` when
     /// empty.
     pub names: Vec<String>,
@@ -83,6 +86,7 @@ impl Columns {
 struct Parser {
     word: Position,
     label: Position,
+    intent: Option<Position>,
 }
 
 /// Opens a column file.
@@ -102,7 +106,8 @@ pub(super) fn open(
         None if label == Position::FromStart(0) => Position::FromStart(1),
         None => Position::FromStart(0),
     };
-    Ok(Blocks::new(lines, Parser { word, label }))
+    let intent = columns.intent.as_ref().map(|column| columns.position(column)).transpose()?;
+    Ok(Blocks::new(lines, Parser { word, label, intent }))
 }
 
 impl Parse for Parser {
@@ -123,6 +128,12 @@ impl Parse for Parser {
         }
         if std::ptr::eq(word, label) {
             return Err(self.too_few(line));
+        }
+        if let Some(intent) = self.intent.filter(|_| sentence.is_empty()) {
+            let intent = intent.column(line, separator).filter(|intent| !intent.is_empty());
+            let intent =
+                intent.ok_or_else(|| format!("no intent in {line:?}; expected a column of it"))?;
+            sentence.intent = Some(intent.into());
         }
         sentence.push(word, label);
         Ok(())
@@ -195,7 +206,7 @@ fn is_iob(text: &str) -> bool {
     text == "O" || text.starts_with("B-") || text.starts_with("I-")
 }
 
-/// A sentence as `word TAB label` lines and a blank line.
+/// A sentence as `word TAB label` lines and a blank line; an intent stands between the two.
 pub(super) fn render(sentence: &Sentence, text: &mut String) -> Result<(), String> {
     let holds = |c| !matches!(c, '\t' | '\n' | '\r');
     for (word, label) in sentence.tokens() {
@@ -204,7 +215,11 @@ pub(super) fn render(sentence: &Sentence, text: &mut String) -> Result<(), Strin
                 "the word {word:?} means something else in this format; write jsonl instead"
             ));
         }
-        text.extend([writable("word", word, holds)?, "\t", writable("label", label, holds)?, "\n"]);
+        text.extend([writable("word", word, holds)?, "\t"]);
+        if let Some(intent) = &sentence.intent {
+            text.extend([writable("intent", intent, holds)?, "\t"]);
+        }
+        text.extend([writable("label", label, holds)?, "\n"]);
     }
     text.push('\n');
     Ok(())

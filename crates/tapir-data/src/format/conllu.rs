@@ -35,6 +35,9 @@ pub enum Tag {
     Xpos,
 }
 
+/// The comment that says what a sentence is about: `# intent = PlayMusic`.
+const INTENT: &str = "intent";
+
 /// Opens a CoNLL-U file.
 pub(super) fn open(
     path: &Path,
@@ -75,7 +78,12 @@ fn columns(line: &str) -> Option<[&str; 4]> {
 
 impl Parse for Conllu {
     fn parse(&self, line: &str, sentence: &mut Sentence) -> Result<(), String> {
-        if line.starts_with('#') {
+        if let Some(comment) = line.strip_prefix('#') {
+            let intent = comment.split_once('=').filter(|(key, _)| key.trim() == INTENT);
+            if let Some(intent) = intent.map(|(_, intent)| intent.trim()).filter(|i| !i.is_empty())
+            {
+                sentence.intent = Some(intent.into());
+            }
             return Ok(());
         }
         let Some([number, word, upos, xpos]) = columns(line) else {
@@ -116,6 +124,9 @@ pub(super) fn render(
     text: &mut String,
 ) -> Result<(), String> {
     let holds = |c| !matches!(c, '\t' | '\n' | '\r');
+    if let Some(intent) = &sentence.intent {
+        text.extend(["# ", INTENT, " = ", writable("intent", intent, holds)?, "\n"]);
+    }
     for (number, (word, label)) in sentence.tokens().enumerate() {
         text.extend([&(number + 1).to_string(), "\t", writable("word", word, holds)?, "\t_\t"]);
         let label = writable("label", label, holds)?;

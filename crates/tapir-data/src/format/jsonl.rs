@@ -1,4 +1,5 @@
-//! JSON Lines: `{"tokens": ["play", "westbam"], "labels": ["O", "B-artist"]}`, one sentence per line.
+//! JSON Lines: `{"tokens": ["play", "westbam"], "labels": ["O", "B-artist"]}`, one sentence per line,
+//! and if it is known `"intent": "PlayMusic"`.
 
 use std::path::Path;
 
@@ -12,6 +13,8 @@ struct Record<T> {
     tokens: Vec<T>,
     #[serde(alias = "tags")]
     labels: Vec<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent: Option<T>,
 }
 
 /// Opens a JSON Lines file.
@@ -42,10 +45,10 @@ fn parse(line: &str) -> Result<Sentence, String> {
             "{words} tokens and {labels} labels; expected one label for each of at least one token"
         ));
     }
-    if record.tokens.iter().chain(&record.labels).any(Text::is_empty) {
-        return Err("a token or label is empty; expected text".into());
+    if record.tokens.iter().chain(&record.labels).chain(&record.intent).any(Text::is_empty) {
+        return Err("a token, label or intent is empty; expected text".into());
     }
-    Ok(Sentence { words: record.tokens, labels: record.labels })
+    Ok(Sentence { words: record.tokens, labels: record.labels, intent: record.intent })
 }
 
 pub(super) fn looks_like(lines: &[&str]) -> bool {
@@ -62,9 +65,11 @@ pub(super) fn render(sentence: &Sentence, text: &mut String) -> Result<(), Strin
     let record = Record {
         tokens: sentence.words.iter().map(Text::as_str).collect(),
         labels: sentence.labels.iter().map(Text::as_str).collect(),
+        intent: sentence.intent.as_deref(),
     };
-    if record.tokens.iter().chain(&record.labels).any(|text| text.is_empty()) {
-        return Err("a word or label is empty".into());
+    if record.tokens.iter().chain(&record.labels).chain(&record.intent).any(|text| text.is_empty())
+    {
+        return Err("a word, label or intent is empty".into());
     }
     text.push_str(&serde_json::to_string(&record).map_err(|error| error.to_string())?);
     text.push('\n');

@@ -172,11 +172,12 @@ pub fn read(path: &Path, options: &Options) -> Result<Reader> {
     Ok(Reader { path: path.into(), format, sentences, state: State::Empty })
 }
 
-/// The same for the two files of a [`Format::SeqInOut`] that are in the program; `name` is what
-/// errors call them.
+/// The same for the files of a [`Format::SeqInOut`] that are in the program; `name` is what errors
+/// call them.
 #[cfg(feature = "corpus")]
-pub(crate) fn read_seq_in_out(name: &Path, words: &'static str, labels: &'static str) -> Reader {
-    let sentences = Box::new(seq_in_out::from_text(name, words, labels));
+pub(crate) fn read_seq_in_out(name: &Path, files: tapir_models::SplitFiles) -> Reader {
+    let tapir_models::SplitFiles { words, labels, intents } = files;
+    let sentences = Box::new(seq_in_out::from_text(name, words, labels, intents));
     Reader { path: name.into(), format: Format::SeqInOut, sentences, state: State::Empty }
 }
 
@@ -256,11 +257,16 @@ pub struct Writer {
     format: Format,
     conllu: Conllu,
     out: AtomicFile,
-    /// `seq.out`, where the format has two files.
+    /// `seq.out`, where the format has several files.
     labels_out: Option<AtomicFile>,
+    /// `label`, there as well.
+    intents_out: Option<AtomicFile>,
     sentences: u64,
+    /// How many of them had an intent.
+    intents_written: u64,
     text: String,
     labels: String,
+    intents: String,
     /// Dropped last: takes away the directory that was made, if it stayed empty.
     _folder: Option<MadeFolder>,
 }
@@ -279,7 +285,7 @@ impl Writer {
     /// Starts to write `path`; an existing one is an error unless `force`.
     pub fn create(path: &Path, format: Format, options: &Options, force: bool) -> Result<Self> {
         let mut folder = None;
-        let (out, labels_out) = if format == Format::SeqInOut {
+        let (out, labels_out, intents_out) = if format == Format::SeqInOut {
             if !path.exists() {
                 fs::create_dir_all(path).map_err(|error| Error::io(path, error))?;
                 folder = Some(MadeFolder(path.into()));
@@ -287,19 +293,22 @@ impl Writer {
             (
                 AtomicFile::create(&path.join("seq.in"), force)?,
                 Some(AtomicFile::create(&path.join("seq.out"), force)?),
+                Some(AtomicFile::create(&path.join(seq_in_out::INTENTS), force)?),
             )
         } else {
-            (AtomicFile::create(path, force)?, None)
+            (AtomicFile::create(path, force)?, None, None)
         };
-        let (text, labels) = (String::new(), String::new());
         Ok(Self {
             format,
             conllu: options.conllu,
             out,
             labels_out,
+            intents_out,
             sentences: 0,
-            text,
-            labels,
+            intents_written: 0,
+            text: String::new(),
+            labels: String::new(),
+            intents: String::new(),
             _folder: folder,
         })
     }
@@ -308,11 +317,20 @@ impl Writer {
     pub fn write(&mut self, sentence: &Sentence) -> Result<()> {
         self.text.clear();
         self.labels.clear();
+        self.intents.clear();
+        let with_intent = u64::from(sentence.intent.is_some());
         let rendered = if sentence.is_empty() || sentence.words.len() != sentence.labels.len() {
             Err("expected at least one word and as many labels as words".into())
+        } else if self.format == Format::SeqInOut
+            && self.intents_written != self.sentences * with_intent
+        {
+            Err("only some sentences have an intent; write jsonl instead".into())
         } else {
             match self.format {
-                Format::SeqInOut => seq_in_out::render(sentence, &mut self.text, &mut self.labels),
+                Format::SeqInOut => {
+                    let Self { text, labels, intents, .. } = self;
+                    seq_in_out::render(sentence, text, labels, intents)
+                }
                 Format::Columns => columns::render(sentence, &mut self.text),
                 Format::Arw => arw::render_conll(sentence, &mut self.text),
                 Format::ArwTsv => arw::render_tsv(sentence, &mut self.text),
@@ -325,8 +343,14 @@ impl Writer {
             return Err(Error::Unwritable { path, sentence, reason });
         }
         self.sentences += 1;
+        self.intents_written += with_intent;
         put(&mut self.out, &self.text)?;
-        self.labels_out.as_mut().map_or(Ok(()), |out| put(out, &self.labels))
+        for (out, text) in
+            [(&mut self.labels_out, &self.labels), (&mut self.intents_out, &self.intents)]
+        {
+            out.as_mut().map_or(Ok(()), |out| put(out, text))?;
+        }
+        Ok(())
     }
 
     /// Gives the file its name, and says how many sentences it holds.
@@ -334,6 +358,9 @@ impl Writer {
         self.out.commit()?;
         if let Some(labels) = self.labels_out {
             labels.commit()?;
+        }
+        if let Some(intents) = self.intents_out.filter(|_| self.intents_written > 0) {
+            intents.commit()?;
         }
         Ok(self.sentences)
     }

@@ -1,10 +1,11 @@
 //! A directory with `seq.in` and `seq.out`: words and labels of a sentence on the same line of two
-//! files. SNIPS, ATIS and most slot-filling sets come this way.
+//! files, and if there is a file `label`, its intent in a third. SNIPS, ATIS and most slot-filling
+//! sets come this way.
 
 use std::path::{Path, PathBuf};
 
 use super::writable;
-use crate::{Error, Result, Sentence, lines::Lines};
+use crate::{Error, Result, Sentence, Text, lines::Lines};
 
 /// The directory that `path` means: itself, or the one that holds it when it is a `seq.in`.
 fn folder(path: &Path) -> PathBuf {
@@ -20,9 +21,13 @@ pub(super) fn is_one(path: &Path) -> bool {
     folder.join("seq.in").is_file() && folder.join("seq.out").is_file()
 }
 
+/// The file of intents.
+pub(super) const INTENTS: &str = "label";
+
 struct Pairs {
     words: Lines,
     labels: Lines,
+    intents: Option<Lines>,
 }
 
 /// Opens the two files of a directory.
@@ -31,21 +36,28 @@ pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>>
     if folder.is_file() {
         return Err(Error::file(path, "is a file; expected a directory with seq.in and seq.out"));
     }
+    let intents = folder.join(INTENTS);
     Ok(Pairs {
         words: Lines::open(&folder.join("seq.in"))?,
         labels: Lines::open(&folder.join("seq.out"))?,
+        intents: intents.is_file().then(|| Lines::open(&intents)).transpose()?,
     })
 }
 
-/// The content of the two files.
+/// The content of the three files.
 #[cfg(feature = "corpus")]
 pub(super) fn from_text(
     folder: &Path,
     words: &'static str,
     labels: &'static str,
+    intents: &'static str,
 ) -> impl Iterator<Item = Result<Sentence>> + use<> {
     let lines = |file: &str, text: &'static str| Lines::new(&folder.join(file), text.as_bytes());
-    Pairs { words: lines("seq.in", words), labels: lines("seq.out", labels) }
+    Pairs {
+        words: lines("seq.in", words),
+        labels: lines("seq.out", labels),
+        intents: Some(lines(INTENTS, intents)),
+    }
 }
 
 impl Iterator for Pairs {
@@ -53,6 +65,11 @@ impl Iterator for Pairs {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            // Read at every turn, so that the files stay side by side.
+            let intent = match self.intents.as_mut().map(Lines::next_line).transpose() {
+                Ok(intent) => intent.map(|line| line.map(|line| Text::new(line.trim()))),
+                Err(error) => return Some(Err(error)),
+            };
             let (words, labels) = (self.words.next_line(), self.labels.next_line());
             let (words, labels) = match (words, labels) {
                 (Ok(words), Ok(labels)) => (words, labels),
@@ -62,14 +79,21 @@ impl Iterator for Pairs {
                 return None;
             }
             let has = (words.is_some(), labels.is_some());
-            let sentence = Sentence::new(
+            let mut sentence = Sentence::new(
                 words.unwrap_or("").split_ascii_whitespace(),
                 labels.unwrap_or("").split_ascii_whitespace(),
             );
             let found = (sentence.words.len(), sentence.labels.len());
             match found {
                 (0, 0) => {}
-                (words, labels) if words == labels => return Some(Ok(sentence)),
+                (words, labels) if words == labels => match intent {
+                    None => return Some(Ok(sentence)),
+                    Some(intent) => {
+                        sentence.intent = intent.filter(|intent| !intent.is_empty());
+                        let known = sentence.intent.is_some();
+                        return Some(known.then_some(sentence).ok_or_else(|| self.no_intent()));
+                    }
+                },
                 _ => return Some(Err(self.unequal(found, has))),
             }
         }
@@ -77,6 +101,11 @@ impl Iterator for Pairs {
 }
 
 impl Pairs {
+    fn no_intent(&self) -> Error {
+        let reason = format!("the file {INTENTS} has no intent for it; expected one per line");
+        self.words.error(reason)
+    }
+
     fn unequal(&self, (words, labels): (usize, usize), has: (bool, bool)) -> Error {
         match has {
             (true, true) => self.labels.error(format!(
@@ -94,11 +123,12 @@ impl Pairs {
     }
 }
 
-/// A sentence as a line of `seq.in` and a line of `seq.out`.
+/// A sentence as a line of `seq.in`, of `seq.out` and, if it has an intent, of `label`.
 pub(super) fn render(
     sentence: &Sentence,
     words: &mut String,
     labels: &mut String,
+    intents: &mut String,
 ) -> Result<(), String> {
     for (index, (word, label)) in sentence.tokens().enumerate() {
         if word.starts_with('\u{feff}') || label.starts_with('\u{feff}') {
@@ -112,5 +142,12 @@ pub(super) fn render(
     }
     words.push('\n');
     labels.push('\n');
+    if let Some(intent) = &sentence.intent {
+        let holds = |c| !matches!(c, '\n' | '\r');
+        if intent.trim() != intent.as_str() {
+            return Err(format!("the intent {intent:?} begins or ends with a space"));
+        }
+        intents.extend([writable("intent", intent, holds)?, "\n"]);
+    }
     Ok(())
 }

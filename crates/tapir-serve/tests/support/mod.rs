@@ -72,10 +72,19 @@ impl Client {
 
     /// From another address of this machine, and so another client for the server.
     pub async fn connect_from(source: [u8; 4], address: SocketAddr, query: &str) -> Self {
+        Self::try_connect_from(source, address, query).await.unwrap()
+    }
+
+    /// The same, where the server may refuse it.
+    pub async fn try_connect_from(
+        source: [u8; 4],
+        address: SocketAddr,
+        query: &str,
+    ) -> tokio_tungstenite::tungstenite::Result<Self> {
         let socket = connect_from(source, address).await;
         let url = format!("ws://{address}/v1/stream{query}");
         let socket = MaybeTlsStream::Plain(socket);
-        Self(tokio_tungstenite::client_async(url, socket).await.unwrap().0)
+        Ok(Self(tokio_tungstenite::client_async(url, socket).await?.0))
     }
 
     pub async fn send(&mut self, message: &str) {

@@ -9,11 +9,12 @@ mod pieces;
 mod positions;
 mod transformer;
 
-use burn::tensor::{Tensor, activation::relu};
+use burn::tensor::{Int, Tensor, TensorData, activation::relu};
 use tapir::{Activation, ReviserConfig, ReviserKind};
 
 use crate::affine::Affine;
 use crate::input::{Input, Words};
+use crate::weights::{tensor, values};
 use crate::{Dropout, Leaves, ops};
 use norm::Norm;
 use pieces::Pieces;
@@ -30,6 +31,17 @@ pub(crate) struct Reviser {
     norm: Option<Norm>,
     /// [d, labels]
     output: Affine,
+    /// [d, intents], where intents are trained: of the mean of all words, or of `[CLS]`
+    intent: Option<Affine>,
+}
+
+/// What the reviser says of a batch.
+pub(crate) struct Revised {
+    /// Logits of every row, [rows, labels], rows sentence-major: row b · length + t is word or piece
+    /// t of sentence b.
+    pub(crate) logits: Tensor<2>,
+    /// Logits of every sentence, [sentences, intents].
+    pub(crate) intents: Option<Tensor<2>>,
 }
 
 /// What it reads, and how.
@@ -61,8 +73,31 @@ pub(crate) struct Sentences {
     pub(crate) length: usize,
 }
 
+impl Sentences {
+    /// The mean of the words of each sentence, [sentences, d], of rows x, [rows, d].
+    fn means(&self, x: Tensor<2>) -> Tensor<2> {
+        let [rows, _] = x.dims();
+        let (length, lengths) = (self.length, values(&self.lengths));
+        let mut shares = vec![0.0; lengths.len() * rows];
+        for (b, words) in lengths.iter().enumerate() {
+            shares[b * rows + b * length..][..*words as usize].fill(1.0 / words);
+        }
+        let shares = tensor(shares, [lengths.len(), rows], &x.device());
+        shares.matmul(x)
+    }
+
+    /// The first row of each sentence, [sentences, d].
+    fn firsts(&self, x: Tensor<2>) -> Tensor<2> {
+        let sentences = self.lengths.dims()[0];
+        let firsts: Vec<i64> = (0..sentences).map(|b| (b * self.length) as i64).collect();
+        let firsts = Tensor::<1, Int>::from_data(TensorData::new(firsts, [sentences]), &x.device());
+        x.select(0, firsts)
+    }
+}
+
 impl Reviser {
-    pub(crate) fn new(leaves: &Leaves, sizes: &ReviserConfig, causal: bool) -> Self {
+    /// With a head for intents, where they are trained.
+    pub(crate) fn new(leaves: &Leaves, sizes: &ReviserConfig, intents: bool, causal: bool) -> Self {
         let layer = |l: usize| {
             let name = |part: &str| format!("reviser.layers.{l}.{part}");
             let qkv = |piece| Affine::piece(leaves, &name("attention.qkv"), piece);
@@ -97,17 +132,16 @@ impl Reviser {
             activation,
             norm,
             output: Affine::new(leaves, "reviser.output"),
+            intent: intents.then(|| Affine::new(leaves, "reviser.intent")),
         }
     }
 
-    /// Logits of every row, [rows, labels], rows sentence-major: row b · length + t is word or
-    /// piece t of sentence b.
     pub(crate) fn forward(
         &self,
         words: &Words,
         sentences: &Sentences,
         dropout: &mut Dropout,
-    ) -> Tensor<2> {
+    ) -> Revised {
         let mut x = match &self.input {
             Stage::Words(input) => {
                 let x = input.forward(words);
@@ -140,9 +174,16 @@ impl Reviser {
             let outer = dropout.apply(layer.outer.forward(inner));
             x = layer.norm2.forward(x + outer);
         }
-        self.output.forward(match &self.norm {
+        let x = match &self.norm {
             Some(norm) => norm.forward(x),
             None => dropout.apply(x),
-        })
+        };
+        let intents = self.intent.as_ref().map(|intent| {
+            intent.forward(match &self.input {
+                Stage::Words(_) => sentences.means(x.clone()),
+                Stage::Pieces(_) => sentences.firsts(x.clone()),
+            })
+        });
+        Revised { logits: self.output.forward(x), intents }
     }
 }

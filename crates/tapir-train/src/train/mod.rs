@@ -17,7 +17,7 @@ use tapir::{
 };
 use tapir_data::{
     Corpus, Example, Order, Random, Sentence, Split, Task, VocabularyOptions, examples,
-    fitting_tokenizer, label_set, recombine, vocabulary, write_atomically,
+    fitting_tokenizer, intent_set, label_set, recombine, vocabulary, write_atomically,
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
 
@@ -124,6 +124,8 @@ struct TrainingRun<'a> {
     task: Task,
     corpus: Corpus,
     labels: Labels,
+    /// Those of the corpus, where they are learnt.
+    intents: Option<Labels>,
     vocabulary: Vocabulary,
     vectors: Option<Arc<WordVectors>>,
     /// Those of a pretrained reviser.
@@ -237,6 +239,10 @@ impl<'a> TrainingRun<'a> {
         }
         let vectors = preset.words.vectors.as_deref().map(find_vectors).transpose()?.map(Arc::new);
         let labels = label_set(corpus.train_and_valid())?;
+        let intents = match preset.intents {
+            0.0 => None,
+            _ => Some(intent_set(corpus.train_and_valid())?),
+        };
         let words =
             VocabularyOptions { min_count: preset.words.min_count, tuned: preset.words.tuned };
         let open = vectors.clone().filter(|_| preset.words.open);
@@ -256,7 +262,10 @@ impl<'a> TrainingRun<'a> {
                 (Some(reviser), Some(pieces))
             }
         };
-        let config = preset.config(&task, reviser, dim, name, gain);
+        let config = Config {
+            intents: intents.as_ref().map_or(0, Labels::len),
+            ..preset.config(&task, reviser, dim, name, gain)
+        };
         config.validate("the model of the preset and its encoder")?;
         let generator = preset.generator_config(&task, dim, name, gain);
         let lessons = OnceCell::new();
@@ -274,6 +283,7 @@ impl<'a> TrainingRun<'a> {
             task,
             corpus,
             labels,
+            intents,
             vocabulary,
             vectors,
             pieces,
@@ -333,6 +343,9 @@ impl<'a> TrainingRun<'a> {
         }
         if !model.labels().iter().eq(self.labels.iter()) {
             return refuse("labels");
+        }
+        if model.intents() != self.intents.as_ref() {
+            return refuse("intents");
         }
         let parts = model.parts().quantize(Precision::F32)?;
         let (labels, words) = (self.labels.len(), self.vocabulary.len());
@@ -416,6 +429,7 @@ impl<'a> TrainingRun<'a> {
             training,
             examples,
             labels: &self.labels,
+            intents: (self.intents.as_ref(), self.preset.intents),
             lexicon: Lexicon {
                 vocabulary: &self.vocabulary,
                 pieces: self.pieces.as_ref(),
@@ -436,7 +450,13 @@ impl<'a> TrainingRun<'a> {
     /// Sentences to learn from. `actions` has a list for each, or is empty.
     fn examples(&self, sentences: &[&Sentence], actions: &[Vec<bool>]) -> Result<Vec<Example>> {
         let delay = self.config.delay;
-        Ok(examples(sentences, actions, &self.vocabulary, &self.labels, delay)?)
+        let mut examples = examples(sentences, actions, &self.vocabulary, &self.labels, delay)?;
+        if let Some(intents) = &self.intents {
+            for (example, sentence) in examples.iter_mut().zip(sentences) {
+                example.intent = sentence.intent.as_ref().and_then(|intent| intents.id(intent));
+            }
+        }
+        Ok(examples)
     }
 
     /// Sentences for the first pass to learn from: unknown words by their spelling, where it reads
@@ -625,6 +645,7 @@ impl<'a> TrainingRun<'a> {
         Ok(Parts {
             config: config.clone(),
             labels: self.labels.clone(),
+            intents: self.intents.clone().filter(|_| config.intents > 0),
             vocabulary: words_of(config, &self.vocabulary)?,
             pieces: self.pieces.clone().filter(|_| config.reads_pieces()),
             weights: Bytes::from(writer.to_bytes()?),

@@ -51,6 +51,15 @@ struct Inner {
     reviser: Option<Reviser>,
 }
 
+/// What the reviser says of a whole input: [`Model::revise_whole`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revised {
+    /// The label of each word, by id.
+    pub labels: Vec<u16>,
+    /// The intent, by its id in [`Model::intents`], if the model knows any.
+    pub intent: Option<u16>,
+}
+
 /// The incremental processor and, unless the model is monotonic, what decides on revisions.
 pub(crate) struct FirstPass {
     pub(crate) processor: Processor,
@@ -67,7 +76,7 @@ pub(crate) struct Revision {
 impl Model {
     /// Loads a model from its parts.
     pub fn from_parts(parts: Parts) -> Result<Self> {
-        let Parts { config, labels, vocabulary, pieces, weights } = &parts;
+        let Parts { config, labels, intents, vocabulary, pieces, weights } = &parts;
         config.validate("config.json")?;
         if config.vectors.is_some() != vocabulary.vectors().is_some() {
             let reason = match &config.vectors {
@@ -100,6 +109,15 @@ impl Model {
                 (None, _) => "word pieces were given, but no reviser reads them".to_owned(),
             };
             return Err(Error::invalid("pieces.txt", reason));
+        }
+        let listed = intents.as_ref().map_or(0, Labels::len);
+        if config.intents != listed {
+            let reason = format!(
+                "{listed} intents, but `intents` of config.json is {}; do both files belong to the \
+                 same model?",
+                config.intents
+            );
+            return Err(Error::invalid("intents.txt", reason));
         }
         let tensors = Tensors::new(weights.clone(), "model.safetensors")?;
         let first_pass = config.processor.as_ref().map(|sizes| {
@@ -138,6 +156,11 @@ impl Model {
     /// The label set.
     pub fn labels(&self) -> &Labels {
         &self.0.parts.labels
+    }
+
+    /// The intents that an utterance may have, if the model labels utterances, too.
+    pub fn intents(&self) -> Option<&Labels> {
+        self.0.parts.intents.as_ref()
     }
 
     pub(crate) fn decoder(&self) -> &Decoder {
@@ -186,19 +209,19 @@ impl Model {
         }
     }
 
-    /// The reviser on a whole input, without a session: the label of every word, as after the last
-    /// word of a session that revises at each. What validation and full-sentence use need, at one
+    /// The reviser on a whole input, without a session: the label of every word and the intent, as
+    /// after the last word of a session that revises at each. What validation and full-sentence use need, at one
     /// run instead of one per word.
     pub fn revise_whole<W: AsRef<str>>(
         &self,
         words: impl IntoIterator<Item = W>,
-    ) -> Result<Vec<u16>> {
+    ) -> Result<Revised> {
         let missing = || Error::MissingPart { mode: Mode::Restart, part: "reviser" };
         let reviser = self.reviser().ok_or_else(missing)?;
         let mut given = Words::default();
         words.into_iter().for_each(|word| given.push(word.as_ref(), self));
         if given.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Revised::default());
         }
         let (delay, limit) = (self.config().delay, self.config().max_length);
         let mut labels = vec![0; given.len()];
@@ -220,12 +243,14 @@ impl Model {
             return too_long(input.len(), "word pieces", room);
         }
         let width = self.labels().len();
-        with_scratch(|scratch| {
+        Ok(with_scratch(|scratch| {
             reviser.run(&input, &[input.len()], scratch);
             let logits = &scratch.logits[delay * width..given.len() * width];
             self.decoder().sequence(None, logits, &mut Search::default(), &mut labels);
-        });
-        Ok(labels)
+            let known = self.config().intents;
+            let intent = self.intents().map(|intents| intents.best(&scratch.intents[..known]));
+            Revised { labels, intent }
+        }))
     }
 
     /// Bytes of packed weights that every step of the first pass reads, and every run of the

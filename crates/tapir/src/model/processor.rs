@@ -14,6 +14,8 @@ pub(crate) struct Processor {
     layers: Vec<Affine>,
     /// [labels, H]
     output: Affine,
+    /// [intents, H], if the model labels utterances
+    intent: Option<Affine>,
     hidden: usize,
 }
 
@@ -41,7 +43,11 @@ impl Processor {
         };
         let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
         let output = Affine::load(tensors, "processor.output", labels, hidden)?;
-        Ok(Self { input, layers, output, hidden })
+        let intent = match config.intents {
+            0 => None,
+            count => Some(Affine::load(tensors, "processor.intent", count, hidden)?),
+        };
+        Ok(Self { input, layers, output, intent, hidden })
     }
 
     /// Size of h.
@@ -68,6 +74,7 @@ impl Processor {
         self.input.bytes()
             + self.layers.iter().map(Affine::bytes).sum::<usize>()
             + self.output.bytes()
+            + self.intent.as_ref().map_or(0, Affine::bytes)
     }
 
     /// h of the last layer, which stands for the prefix read so far.
@@ -78,14 +85,15 @@ impl Processor {
     /// Reads a word of each of several streams: h_t = ψ(h_{t-1}, x_t), ỹ_t = f(h_t). Leaves x,
     /// [streams, inputs], in `scratch.x`.
     ///
-    /// `before` and `state` are rows of [`state_size`](Self::state_size), `logits` rows of labels,
-    /// one per stream.
+    /// `before` and `state` are rows of [`state_size`](Self::state_size), `logits` rows of labels and
+    /// `intents` rows of intents, one per stream.
     pub(crate) fn step(
         &self,
         words: Given,
         before: &[f32],
         state: &mut [f32],
         logits: &mut [f32],
+        intents: &mut [f32],
         scratch: &mut Scratch,
     ) {
         let (streams, n, size) = (words.ids.len(), self.hidden, self.state_size());
@@ -114,5 +122,8 @@ impl Processor {
             scratch.joined.extend_from_slice(self.top(state));
         }
         self.output.apply(&scratch.joined, streams, logits, &mut scratch.kernel);
+        if let Some(intent) = &self.intent {
+            intent.apply(&scratch.joined, streams, intents, &mut scratch.kernel);
+        }
     }
 }

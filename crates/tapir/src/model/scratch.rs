@@ -28,6 +28,8 @@ pub(crate) struct Scratch {
     /// The rows that are first pieces of words.
     pub(crate) firsts: Vec<usize>,
     pub(crate) logits: Vec<f32>,
+    /// Logits of the intents of each input of the reviser.
+    pub(crate) intents: Vec<f32>,
     pub(crate) splitting: Splitting,
     pub(crate) streams: Streams,
 }
@@ -44,6 +46,7 @@ pub(crate) struct Streams {
     pub(crate) before: Vec<f32>,
     pub(crate) after: Vec<f32>,
     pub(crate) logits: Vec<f32>,
+    pub(crate) intents: Vec<f32>,
 }
 
 thread_local! {

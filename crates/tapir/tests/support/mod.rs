@@ -87,6 +87,7 @@ fn parts_with(positions: std::ops::Range<usize>) -> impl Strategy<Value = Parts>
                     threshold: tau,
                     max_length: 24,
                     embedding_dim: e,
+                    intents: [0, 1, 4][seed as usize / 5 % 3],
                     processor: Some(ProcessorConfig {
                         layers,
                         hidden,

@@ -32,6 +32,8 @@ pub(crate) struct Reviser {
     norm: Option<Norm>,
     /// [labels, d]
     output: Affine,
+    /// [intents, d], if the model labels utterances: of the mean of all words, or of `[CLS]`
+    intent: Option<Affine>,
 }
 
 /// What it reads, and how.
@@ -78,6 +80,10 @@ impl Reviser {
         };
         let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
         let output = Affine::load(tensors, "reviser.output", labels, d)?;
+        let intent = match config.intents {
+            0 => None,
+            count => Some(Affine::load(tensors, "reviser.intent", count, d)?),
+        };
         // Last, when the file has shown that it holds matrices of this width.
         let (input, activation, norm) = match sizes.bert.as_ref().zip(pieces) {
             None => {
@@ -90,7 +96,8 @@ impl Reviser {
                 (Stage::Pieces(pieces), bert.activation, None)
             }
         };
-        Ok(Self { kind: sizes.kind, heads: sizes.heads, input, layers, activation, norm, output })
+        let (kind, heads) = (sizes.kind, sizes.heads);
+        Ok(Self { kind, heads, input, layers, activation, norm, output, intent })
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -99,11 +106,13 @@ impl Reviser {
             Stage::Words(words) => words.bytes(),
             Stage::Pieces(_) => 0,
         };
-        input + self.layers.iter().map(layer).sum::<usize>() + self.output.bytes()
+        let outputs = self.output.bytes() + self.intent.as_ref().map_or(0, Affine::bytes);
+        input + self.layers.iter().map(layer).sum::<usize>() + outputs
     }
 
     /// Reads several inputs, laid end to end, the first of which ends before `ends[0]` and so on.
-    /// Leaves the logits of all words, [words, labels], in `scratch.logits`.
+    /// Leaves the logits of all words, [words, labels], in `scratch.logits`, and those of the intent
+    /// of each input, [inputs, intents], in `scratch.intents`.
     ///
     /// An input is rows of the vocabulary, one per word, or word pieces, of which the first of each
     /// word has the bit [`FIRST`].
@@ -148,10 +157,23 @@ impl Reviser {
             layer.outer.apply(inner, rows, merged, &mut scratch.kernel);
             layer.norm2.add(&mut scratch.x, merged);
         }
-        scratch.ends = ends;
         if let Some(norm) = &self.norm {
             norm.apply(&mut scratch.x);
         }
+        if let Some(intent) = &self.intent {
+            let utterances = take(&mut scratch.joined, ends.len() * d);
+            for (input, utterance) in inputs().zip(utterances.chunks_exact_mut(d)) {
+                let rows = scratch.x[input.start * d..input.end * d].chunks_exact(d);
+                match self.input {
+                    Stage::Words(_) => mean(rows, utterance),
+                    // `[CLS]` stands before the pieces.
+                    Stage::Pieces(_) => rows.take(1).for_each(|row| utterance.copy_from_slice(row)),
+                }
+            }
+            let intents = take(&mut scratch.intents, ends.len() * intent.outputs());
+            intent.apply(utterances, ends.len(), intents, &mut scratch.kernel);
+        }
+        scratch.ends = ends;
         if let Stage::Pieces(_) = self.input {
             Pieces::gather(d, scratch);
         }
@@ -159,4 +181,12 @@ impl Reviser {
         let logits = take(&mut scratch.logits, words * self.output.outputs());
         self.output.apply(&scratch.x, words, logits, &mut scratch.kernel);
     }
+}
+
+/// The mean of some rows, which are summed in their order.
+fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, out: &mut [f32]) {
+    let count = rows.len().max(1) as f32;
+    out.fill(0.0);
+    rows.for_each(|row| out.iter_mut().zip(row).for_each(|(out, value)| *out += value));
+    out.iter_mut().for_each(|value| *value /= count);
 }
