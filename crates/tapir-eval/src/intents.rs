@@ -115,11 +115,14 @@ mod tests {
         let setting = Setting { mode: Mode::TwoPass, threshold: 0.5, delay: 0 };
         let scores = IntentScores::of(&model, &dataset, &Record { setting, runs }).unwrap();
         assert_eq!((scores.accuracy, scores.semantic), (0.5, 0.5));
-        let mean = |values: [f64; 4]| values.iter().sum::<f64>() / 4.0;
-        assert_eq!(scores.edit_overhead.mean, mean([2.0 / 3.0, 0.0, 0.0, 0.5]));
-        assert_eq!(scores.correction_time.mean, mean([2.0 / 3.0, 0.0, 0.0, 1.0]));
-        assert_eq!(scores.relative_correctness.mean, mean([0.5, 1.0, 1.0, 0.5]));
-        assert_eq!(scores.words_until_right.mean, 2.0);
+        let is_mean = |summary: Summary, values: [f64; 4]| {
+            let expected = values.iter().sum::<f64>() / 4.0;
+            assert!((summary.mean - expected).abs() < 1e-12, "{summary:?}: {expected}");
+        };
+        is_mean(scores.edit_overhead, [2.0 / 3.0, 0.0, 0.0, 0.5]);
+        is_mean(scores.correction_time, [2.0 / 3.0, 0.0, 0.0, 1.0]);
+        is_mean(scores.relative_correctness, [0.5, 1.0, 1.0, 0.5]);
+        is_mean(scores.words_until_right, [3.0, 1.0, 3.0, 1.0]);
         assert_eq!(scores.right_after, [0.25, 0.25, 0.5, 0.5]);
 
         for example in &mut dataset.examples {

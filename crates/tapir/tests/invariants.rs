@@ -12,17 +12,17 @@ use tapir::{Error, FinalPass, Label, Mode, Model, Precision, Session, SessionOpt
 fn observe(
     session: &Session,
     first: usize,
-) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>, Option<Vec<u32>>) {
+) -> (usize, Vec<Label>, Vec<Vec<u32>>, Vec<tapir::Action>) {
     let skip = first - session.first();
-    let logits =
-        (first..session.words()).map(|step| bits(session.step_logits(step).unwrap())).collect();
+    let steps = (first..session.words()).map(|step| session.step_logits(step).unwrap().to_vec());
+    // What it says of the intent, behind the logits of its steps.
+    let logits = steps.chain(session.intent_distribution()).map(|row| bits(&row)).collect();
     let actions = session.actions().split_off(skip);
     (
         session.words(),
         session.labels()[skip.min(session.labels().len())..].to_vec(),
         logits,
         actions,
-        session.intent_distribution().as_deref().map(bits),
     )
 }
 

@@ -334,7 +334,7 @@ impl<'a> TrainingRun<'a> {
         // One that reads pieces of words has nothing to do with their rows.
         let sizes = |config: &Config| (config.embedding_dim, config.vector_gain.to_bits());
         let same = model.vocabulary().words().eq(self.vocabulary.words());
-        if !ours.reads_pieces() && !(same && sizes(theirs) == sizes(ours)) {
+        if !ours.reads_pieces() && (!same || sizes(theirs) != sizes(ours)) {
             return refuse("words");
         }
         let texts = |pieces: &Option<WordPieces>| pieces.as_ref().map(WordPieces::to_text);

@@ -18,7 +18,7 @@ pub(crate) struct Input {
     gain: f32,
     embedding: usize,
     projection: Option<Affine>,
-    spelling: Option<Spelling>,
+    spelling: Option<Box<Spelling>>,
 }
 
 /// Vectors of words that have no row, from how they are written.
@@ -77,7 +77,7 @@ impl Input {
     ) -> Result<Self> {
         let pieces = tensors.table("reviser.pieces", pieces, d)?;
         let affine = Affine::load(tensors, &format!("{pass}.spelling"), self.embedding, d)?;
-        self.spelling = Some(Spelling { pieces, affine });
+        self.spelling = Some(Box::new(Spelling { pieces, affine }));
         Ok(self)
     }
 
