@@ -18,6 +18,7 @@ mod admin;
 mod body;
 mod clients;
 mod connection;
+mod engine;
 mod error;
 mod fair;
 mod faults;
@@ -35,7 +36,9 @@ mod tag;
 mod tokenize;
 mod worker;
 
+pub use engine::{Engine, EngineSession, Opening};
 pub use error::Error;
+pub use models::Served;
 pub use openapi::openapi;
 pub use server::Server;
 pub use settings::{Limits, Settings, Tls};
