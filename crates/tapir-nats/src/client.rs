@@ -45,6 +45,11 @@ impl Client {
         Ok(Self { cell: Cell::join(&client, cell).await? })
     }
 
+    /// Of a cell that is open.
+    pub(crate) fn of(cell: Cell) -> Self {
+        Self { cell }
+    }
+
     /// Begins a session, or goes on with one, and listens to its answers from now on.
     pub async fn session(&self, name: &str, options: &Options) -> Result<(Sender, Answers), Error> {
         let name = Name::new(name)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_nats::jetstream::kv::UpdateErrorKind;
 use prometheus_client::encoding::text;
 use tapir_serve::{Engine, Settings};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +64,7 @@ pub struct Worker {
     name: String,
     shared: Arc<Shared>,
     stop: CancellationToken,
-    task: JoinHandle<()>,
+    ended: CancellationToken,
 }
 
 impl Worker {
@@ -125,8 +125,15 @@ impl Worker {
             revisions: BTreeMap::new(),
             beat: settings.lease / BEATS,
         };
-        let task = tokio::spawn(office.run(stop.clone()));
-        Ok(Self { name, shared, stop, task })
+        let ended = CancellationToken::new();
+        tokio::spawn({
+            let (stop, ended) = (stop.clone(), ended.clone().drop_guard());
+            async move {
+                office.run(stop).await;
+                drop(ended);
+            }
+        });
+        Ok(Self { name, shared, stop, ended })
     }
 
     /// Its name.
@@ -149,9 +156,9 @@ impl Worker {
     }
 
     /// Stops: gives all partitions up when the answers in hand are stored.
-    pub async fn stop(self) {
+    pub async fn stop(&self) {
         self.stop.cancel();
-        let _ = self.task.await;
+        self.ended.cancelled().await;
         tracing::info!(worker = self.name, "stopped");
     }
 }

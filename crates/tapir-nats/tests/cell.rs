@@ -72,7 +72,7 @@ impl Mortal {
 
     async fn stop(mut self) {
         if let Some((runtime, worker)) = self.0.take() {
-            runtime.spawn(worker.stop()).await.unwrap();
+            runtime.spawn(async move { worker.stop().await }).await.unwrap();
             runtime.shutdown_background();
         }
     }

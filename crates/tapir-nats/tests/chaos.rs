@@ -11,6 +11,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use async_nats::jetstream;
 use support::{MODEL, Nats, expected, utterance};
 use tapir::Model;
 use tapir::protocol::{Request, Response};
+use tapir_nats::lease::Lease;
 use tapir_nats::{CellSettings, Client, Connection, Options, Worker};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -49,6 +51,8 @@ struct Plan {
     pause: f64,
     lease: f64,
     seed: u64,
+    /// Which kinds of faults.
+    faults: Vec<String>,
     out: Option<String>,
 }
 
@@ -64,6 +68,7 @@ impl Plan {
             pause: 3.0,
             lease: 2.0,
             seed: 1,
+            faults: ["worker", "node", "leader"].map(String::from).to_vec(),
             out: None,
         };
         while let Some(flag) = arguments.next() {
@@ -88,6 +93,7 @@ impl Plan {
                 "--pause" => plan.pause = parse!(),
                 "--lease" => plan.lease = parse!(),
                 "--seed" => plan.seed = parse!(),
+                "--faults" => plan.faults = value.split(',').map(str::to_owned).collect(),
                 "--out" => plan.out = Some(value),
                 _ => return Err(format!("unknown flag {flag}")),
             }
@@ -99,7 +105,7 @@ impl Plan {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Runtime::new().expect("threads");
-    if let [kind, url, partitions, replicas, lease] = &arguments[..]
+    if let [kind, url, partitions, replicas, lease, name] = &arguments[..]
         && kind == "worker"
     {
         let cell = CellSettings {
@@ -108,6 +114,7 @@ fn main() -> ExitCode {
         };
         let mut settings = support::worker(Connection::new(url.as_str()), cell);
         settings.lease = Duration::from_secs_f64(lease.parse().expect("seconds"));
+        settings.name = Some(name.clone());
         runtime.block_on(serve(settings));
         return ExitCode::SUCCESS;
     }
@@ -130,19 +137,21 @@ async fn serve(settings: tapir_nats::WorkerSettings) {
     let _ = ended.await;
 }
 
-/// A worker process; dropping it kills it.
-struct Process(Child);
+/// A worker process and its name; dropping it kills it.
+struct Process(Child, String);
 
 impl Process {
     fn start(url: &str, plan: &Plan) -> Self {
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("w{}", STARTED.fetch_add(1, Ordering::Relaxed));
         let program = std::env::current_exe().expect("this program");
         let child = Command::new(program)
             .args(["worker", url, &plan.partitions.to_string()])
-            .args([plan.nodes.min(3).to_string(), plan.lease.to_string()])
+            .args([plan.nodes.min(3).to_string(), plan.lease.to_string(), name.clone()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn();
-        Self(child.expect("a worker starts"))
+        Self(child.expect("a worker starts"), name)
     }
 }
 
@@ -157,14 +166,32 @@ impl Drop for Process {
 struct Fault {
     at: Instant,
     kind: &'static str,
+    /// The partitions that a worker served; none for a node, which concerns all.
+    partitions: Option<BTreeSet<u32>>,
+    longest: f64,
+}
+
+impl Fault {
+    fn concerns(&self, session: &str, partitions: u32) -> bool {
+        let own = self.partitions.as_ref();
+        own.is_none_or(|own| own.contains(&partition(session, partitions)))
+    }
+}
+
+/// The partition of a session, as the broker computes it: FNV-1a of its name.
+fn partition(session: &str, partitions: u32) -> u32 {
+    let hash = session
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash % partitions
 }
 
 /// What all sessions report to.
 #[derive(Default)]
 struct Report {
     faults: Vec<Fault>,
-    /// By kind of fault: how long a session's first answer after it took, counted from the death,
-    /// or from its message if that came later.
+    /// By kind of fault: how long the first answer after it took of each session that it concerns,
+    /// counted from the death, or from the message if that came later.
     waits: BTreeMap<&'static str, Vec<f64>>,
     messages: usize,
     answers: usize,
@@ -292,11 +319,15 @@ async fn speak(
                 let mut report = lock(report);
                 report.answers += 1;
                 if answer.last {
-                    while let Some(fault) = report.faults.get(faults_seen) {
-                        let (kind, at) = (fault.kind, fault.at);
-                        let wait = now.saturating_duration_since(at.max(sent)).as_secs_f64();
-                        report.waits.entry(kind).or_default().push(wait);
+                    let Report { faults, waits, .. } = &mut *report;
+                    for fault in &mut faults[faults_seen..] {
                         faults_seen += 1;
+                        if fault.concerns(&name, plan.partitions) {
+                            let since = fault.at.max(sent);
+                            let wait = now.saturating_duration_since(since).as_secs_f64();
+                            waits.entry(fault.kind).or_default().push(wait);
+                            fault.longest = fault.longest.max(wait);
+                        }
                     }
                 }
             }
@@ -321,13 +352,18 @@ async fn faults(
     while lock(report).answers < plan.sessions && Instant::now() < end {
         sleep(Duration::from_millis(50)).await;
     }
-    let note = |kind| lock(report).faults.push(Fault { at: Instant::now(), kind });
+    let note = |kind, partitions| {
+        let fault = Fault { at: Instant::now(), kind, partitions, longest: 0.0 };
+        lock(report).faults.push(fault);
+    };
     while Instant::now() < end {
-        let kind = ["worker", "node", "leader"][random.below(3)];
+        let kind = plan.faults[random.below(plan.faults.len())].as_str();
         let (node, down) = match kind {
             "worker" => {
                 let index = random.below(workers.len());
-                note(kind);
+                let name = workers[index].as_ref().map(|worker| worker.1.clone());
+                let served = served(connection, plan, &name.unwrap_or_default()).await;
+                note("worker", Some(served));
                 workers[index] = None;
                 sleep(random.seconds(plan.pause)).await;
                 workers[index] = Some(Process::start(&url, plan));
@@ -337,7 +373,7 @@ async fn faults(
             _ => (leader(connection).await, random.seconds(plan.pause)),
         };
         if let Some(node) = node {
-            note(kind);
+            note(if kind == "node" { "node" } else { "leader" }, None);
             nats.nodes[node].kill();
             sleep(down).await;
             nats.nodes[node].start();
@@ -345,6 +381,23 @@ async fn faults(
         }
         sleep(random.seconds(plan.pause)).await;
     }
+}
+
+/// The partitions that a worker serves.
+async fn served(connection: &Connection, plan: &Plan, worker: &str) -> BTreeSet<u32> {
+    let mut served = BTreeSet::new();
+    let Ok(client) = connection.connect("chaos").await else { return served };
+    let Ok(bucket) = jetstream::new(client).get_key_value("tapir-cell").await else {
+        return served;
+    };
+    for partition in 0..plan.partitions {
+        let line = bucket.get(format!("partition.{partition}")).await.ok().flatten();
+        let lease = line.and_then(|line| serde_json::from_slice::<Lease>(&line).ok());
+        if lease.and_then(|lease| lease.worker).as_deref() == Some(worker) {
+            served.insert(partition);
+        }
+    }
+    served
 }
 
 /// The node that leads the stream of inputs.
@@ -411,6 +464,11 @@ fn print(plan: &Plan, report: &Report) -> ExitCode {
         );
     }
     println!("{} faults survived, {} errors", faults.len(), errors.len());
+    if std::env::var_os("TAPIR_CHAOS_FAULTS").is_some() {
+        for Fault { kind, longest, partitions, .. } in faults {
+            println!("  {kind} {partitions:?}: {longest:.3} s");
+        }
+    }
     errors.iter().take(10).for_each(|error| println!("  {error}"));
     if let Some(path) = &plan.out {
         let json = serde_json::json!({

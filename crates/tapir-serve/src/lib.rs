@@ -28,6 +28,7 @@ mod models;
 mod object;
 mod openapi;
 mod page;
+mod remote;
 mod server;
 mod settings;
 mod state;
@@ -40,6 +41,7 @@ pub use engine::{Engine, EngineSession, Opening};
 pub use error::Error;
 pub use models::Served;
 pub use openapi::openapi;
+pub use remote::{Remote, RemoteOpening, RemoteSession};
 pub use server::Server;
 pub use settings::{Limits, Settings, Tls};
 
