@@ -6,6 +6,7 @@
 //! keeps what is not fenced off, and repeats it on `CELL.out.SESSION`, where clients listen.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -80,7 +81,6 @@ pub(crate) struct Agreement {
 }
 
 /// A cell that is there.
-#[derive(Clone)]
 pub(crate) struct Cell {
     pub(crate) names: Names,
     pub(crate) agreement: Agreement,
@@ -93,13 +93,13 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// Finds the cell, or makes it; one that was made otherwise is an error.
-    pub(crate) async fn open(client: &Client, settings: &CellSettings) -> Result<Self, Error> {
+    pub(crate) async fn open(client: &Client, settings: &CellSettings) -> Result<Arc<Self>, Error> {
         settings.check()?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match Self::try_open(client, settings).await {
                 Err(error) if is_passing(&error, deadline) => sleep(PAUSE).await,
-                opened => return opened,
+                opened => return opened.map(Arc::new),
             }
         }
     }
@@ -120,7 +120,7 @@ impl Cell {
     }
 
     /// Finds a cell that is there, whatever its settings.
-    pub(crate) async fn join(client: &Client, name: &str) -> Result<Self, Error> {
+    pub(crate) async fn join(client: &Client, name: &str) -> Result<Arc<Self>, Error> {
         let names = Names::new(Name::new(name)?);
         let context = context(client);
         let missing = |what: String| {
@@ -140,7 +140,8 @@ impl Cell {
         let agreement = serde_json::from_str(text.map_or("", String::as_str));
         let agreement =
             agreement.map_err(|error| missing(names.input_stream())(error.to_string()))?;
-        Ok(Self { names, agreement, client: client.clone(), context, inputs, answers, bucket })
+        let client = client.clone();
+        Ok(Arc::new(Self { names, agreement, client, context, inputs, answers, bucket }))
     }
 
     /// The last answer of a session that the leader has.

@@ -35,7 +35,7 @@ const BATCH: usize = 200;
 /// A client of a cell.
 #[derive(Clone)]
 pub struct Client {
-    cell: Cell,
+    cell: Arc<Cell>,
 }
 
 impl Client {
@@ -46,7 +46,7 @@ impl Client {
     }
 
     /// Of a cell that is open.
-    pub(crate) fn of(cell: Cell) -> Self {
+    pub(crate) fn of(cell: Arc<Cell>) -> Self {
         Self { cell }
     }
 
@@ -77,7 +77,7 @@ impl Client {
 
 /// Sends the messages of a session.
 pub struct Sender {
-    cell: Cell,
+    cell: Arc<Cell>,
     subject: String,
     headers: HeaderMap,
     /// With a number behind it, the id of a message: a repeated one is taken once.
@@ -154,7 +154,7 @@ pub struct Answered {
 
 /// The answers of a session.
 pub struct Answers {
-    cell: Cell,
+    cell: Arc<Cell>,
     name: Name,
     subscriber: Subscriber,
     /// The sequence of the newest answer that was given, or waits in `queue`.

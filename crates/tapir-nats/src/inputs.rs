@@ -4,6 +4,7 @@
 //! moment; whenever something is missing, or only silent, it is made anew behind the last message
 //! that arrived.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::header::HeaderMap;
@@ -33,7 +34,7 @@ pub(crate) struct Input {
 
 /// Reads a partition from a sequence on; it ends when nobody receives any more.
 pub(crate) async fn read(
-    cell: Cell,
+    cell: Arc<Cell>,
     partition: u32,
     mut next: u64,
     metrics: PartitionMetrics,

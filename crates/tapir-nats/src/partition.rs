@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// What all partitions of a worker share.
 pub(crate) struct Shared {
-    pub(crate) cell: Cell,
+    pub(crate) cell: Arc<Cell>,
     pub(crate) engine: Engine,
     pub(crate) metrics: Metrics,
     /// Models by digest: those of new sessions, and those that old ones finish on.
