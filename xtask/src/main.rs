@@ -22,7 +22,8 @@ fn main() -> Result<()> {
         Some("frameworks") => python::test_frameworks(),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
-             `nats` for the crate on a real nats-server, `python` for the Python package, or `frameworks` for it with Ray, Spark and others"
+             `nats` for streams on a real nats-server, `python` for the Python package, or \
+             `frameworks` for it with Ray, Spark and others"
         ),
     }
 }
@@ -43,6 +44,7 @@ fn test() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     alone::package()?;
+    nats::check()?;
     python::test()?;
     http::test()
 }

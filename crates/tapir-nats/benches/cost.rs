@@ -72,6 +72,7 @@ fn main() -> ExitCode {
 }
 
 async fn measure(plan: Plan, nats: Nats) -> ExitCode {
+    let (provenance, since) = (support::provenance(), Instant::now());
     let connection = nats.connection().await;
     let mut rows = vec![("server, 1 thread".to_owned(), serve(&plan, 1).await)];
     for count in 1..=3 {
@@ -100,18 +101,11 @@ async fn measure(plan: Plan, nats: Nats) -> ExitCode {
             serde_json::json!({ "what": name, "words_per_second": words, "mean_ms": millis })
         })
         .collect();
-    let json = serde_json::json!({
-        "sessions": plan.sessions, "seconds": plan.seconds, "nodes": plan.nodes, "model": MODEL,
-        "kernels": tapir::kernels::isa().to_string(), "cores": cores, "load": load.trim(),
-        "rows": rows,
+    let report = serde_json::json!({
+        "sessions": plan.sessions, "seconds_each": plan.seconds, "nodes": plan.nodes,
+        "model": MODEL, "load": load.trim(), "rows": rows,
     });
-    match std::fs::write(&path, serde_json::to_string_pretty(&json).unwrap_or_default() + "\n") {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{path}: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::write(&path, provenance, since, report)
 }
 
 /// Waits, counts, and gives words a second and milliseconds a word.

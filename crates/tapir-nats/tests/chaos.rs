@@ -209,6 +209,7 @@ fn lock(report: &Shared) -> std::sync::MutexGuard<'_, Report> {
 }
 
 async fn run(plan: Plan, mut nats: Nats) -> ExitCode {
+    let since = std::time::Instant::now();
     let connection = nats.connection().await;
     let url = nats.url();
     let mut workers: Vec<Option<Process>> =
@@ -243,7 +244,7 @@ async fn run(plan: Plan, mut nats: Nats) -> ExitCode {
     }
     drop(workers);
     let report = lock(&report);
-    print(&plan, &report)
+    print(&plan, &report, since)
 }
 
 async fn connect(connection: &Connection) -> Client {
@@ -433,7 +434,8 @@ async fn settled(connection: &Connection, plan: &Plan) {
     }
 }
 
-fn print(plan: &Plan, report: &Report) -> ExitCode {
+fn print(plan: &Plan, report: &Report, since: std::time::Instant) -> ExitCode {
+    let provenance = support::provenance();
     let Report { faults, waits, messages, answers, utterances, errors } = report;
     println!(
         "{} workers, {} nodes, {} sessions at {} words a second, {} seconds, {MODEL}, {}",
@@ -471,19 +473,14 @@ fn print(plan: &Plan, report: &Report) -> ExitCode {
     }
     errors.iter().take(10).for_each(|error| println!("  {error}"));
     if let Some(path) = &plan.out {
-        let json = serde_json::json!({
+        let report = serde_json::json!({
             "workers": plan.workers, "nodes": plan.nodes, "sessions": plan.sessions,
             "words_per_second_per_session": plan.rate, "seconds": plan.seconds,
             "partitions": plan.partitions, "lease_seconds": plan.lease, "seed": plan.seed,
-            "model": MODEL, "kernels": tapir::kernels::isa().to_string(),
-            "messages": messages, "answers": answers, "utterances": utterances,
-            "faults": kinds, "errors": errors,
+            "model": MODEL, "messages": messages, "answers": answers, "utterances": utterances,
+            "faults_survived": faults.len(), "faults": kinds, "errors": errors,
         });
-        let text = serde_json::to_string_pretty(&json).unwrap_or_default() + "\n";
-        if let Err(error) = std::fs::write(path, text) {
-            println!("{path}: {error}");
-            return ExitCode::FAILURE;
-        }
+        support::write(path, provenance, since, report);
     }
     let all = errors.is_empty() && *answers >= *messages && *utterances > 0;
     if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }

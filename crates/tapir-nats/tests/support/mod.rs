@@ -3,12 +3,13 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use tapir::batch::{self, Work};
 use tapir::protocol::{ClientSession, Request, Response};
 use tapir::{Model, SessionOptions, Tokenizer};
+use tapir_eval::Provenance;
 use tapir_nats::{CellSettings, Connection, Options, WorkerSettings};
 
 /// The model of these tests: small, and it revises.
@@ -152,6 +153,33 @@ pub(crate) fn worker(connection: Connection, cell: CellSettings) -> WorkerSettin
     settings.lease = Duration::from_secs(1);
     settings.cell = cell;
     settings
+}
+
+/// Of a measurement that begins now. `TAPIR_COMMIT=$(git rev-parse --short HEAD)` in front of
+/// `cargo` notes the commit.
+pub(crate) fn provenance() -> Provenance {
+    Provenance::now(option_env!("TAPIR_COMMIT"))
+}
+
+/// Writes what was measured.
+pub(crate) fn write(
+    path: &str,
+    mut provenance: Provenance,
+    since: std::time::Instant,
+    mut report: serde_json::Value,
+) -> ExitCode {
+    provenance.ended(since);
+    report["provenance"] = serde_json::to_value(provenance).unwrap_or_default();
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    report["load_at_the_end"] = load.trim().into();
+    let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
+    match std::fs::write(path, text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{path}: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// A message.
