@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
+use serde::Serialize;
 use support::{MODEL, Nats, cell, utterance, worker};
 use tapir::protocol::Request;
 use tapir_nats::{Client, Connection, Options, Worker};
@@ -71,41 +72,118 @@ fn main() -> ExitCode {
     runtime.block_on(measure(plan, nats))
 }
 
+/// One measurement.
+#[derive(Serialize)]
+struct Row {
+    what: String,
+    words_per_second: f64,
+    /// From a word to its last answer, on average.
+    mean_ms: f64,
+    /// Of all nodes of NATS together.
+    broker_cpu_ms_per_word: f64,
+}
+
+/// What the streams hold of a run.
+#[derive(Serialize)]
+struct Sizes {
+    input_bytes: f64,
+    answer_bytes: f64,
+    answers_per_message: f64,
+}
+
 async fn measure(plan: Plan, nats: Nats) -> ExitCode {
     let (provenance, since) = (support::provenance(), Instant::now());
     let connection = nats.connection().await;
-    let mut rows = vec![("server, 1 thread".to_owned(), serve(&plan, 1).await)];
+    let mut rows = vec![serve(&plan, 1, &nats).await];
     for count in 1..=3 {
         // A cell of its own each: what one leaves behind is nobody else's.
-        let row = through_nats(&plan, &connection, count).await;
-        rows.push((format!("NATS, {count} workers of 1 thread"), row));
+        rows.push(through_nats(&plan, &connection, count, &nats).await);
     }
-    rows.push(("server, 2 threads".to_owned(), serve(&plan, 2).await));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    rows.push(serve(&plan, 2, &nats).await);
+    let sizes = sizes(&connection).await;
+    let stored = broker(&plan, &connection).await;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!(
-        "{} sessions, {} seconds each, {} nodes, {MODEL}, {}, {cores} cores; load {}",
+        "{} sessions, {} seconds each, {} nodes, {MODEL}, {}; load {}",
         plan.sessions,
         plan.seconds,
         plan.nodes,
         tapir::kernels::isa(),
         load.trim()
     );
-    for (name, (words, millis)) in &rows {
-        println!("{name:28} {words:8.0} words a second, {millis:6.2} ms a word (mean)");
+    for Row { what, words_per_second, mean_ms, broker_cpu_ms_per_word } in &rows {
+        println!(
+            "{what:28} {words_per_second:8.0} words a second, {mean_ms:6.2} ms a word (mean), \
+             {broker_cpu_ms_per_word:.3} ms of NATS"
+        );
     }
+    println!("the broker alone: {stored:.0} messages a second, each acknowledged");
     let Some(path) = plan.out else { return ExitCode::SUCCESS };
-    let rows: Vec<_> = rows
-        .into_iter()
-        .map(|(name, (words, millis))| {
-            serde_json::json!({ "what": name, "words_per_second": words, "mean_ms": millis })
-        })
-        .collect();
     let report = serde_json::json!({
         "sessions": plan.sessions, "seconds_each": plan.seconds, "nodes": plan.nodes,
-        "model": MODEL, "load": load.trim(), "rows": rows,
+        "model": MODEL, "load": load.trim(), "rows": rows, "sizes": sizes,
+        "broker_messages_per_second": stored, "session_bytes_of_ten_words": session_bytes(),
     });
     support::write(&path, provenance, since, report)
+}
+
+/// What a session of ten words holds in memory.
+fn session_bytes() -> usize {
+    let model = tapir::Model::embedded_named(MODEL).expect("a model");
+    let mut session = model.session();
+    for word in SENTENCES[1].split(' ').take(10) {
+        session.push(word).expect("a word");
+    }
+    session.bytes()
+}
+
+/// Mean sizes of what the first cell has kept.
+async fn sizes(connection: &Connection) -> Sizes {
+    let client = connection.connect("bench").await.expect("NATS");
+    let context = async_nats::jetstream::new(client);
+    let mut found = Vec::new();
+    for name in ["bench-1-in", "bench-1-answers"] {
+        let stream = context.get_stream(name).await.expect("a stream");
+        let state = &stream.cached_info().state;
+        found.push((state.bytes as f64 / (state.messages.max(1)) as f64, state.last_sequence));
+    }
+    // Of all messages, of which most are words.
+    let answers_per_message = found[1].1 as f64 / found[0].1.max(1) as f64;
+    Sizes { input_bytes: found[0].0, answer_bytes: found[1].0, answers_per_message }
+}
+
+/// Messages a second that a stream of as many replicas keeps, whatever they are.
+async fn broker(plan: &Plan, connection: &Connection) -> f64 {
+    let client = connection.connect("bench").await.expect("NATS");
+    let context = async_nats::jetstream::new(client);
+    let config = async_nats::jetstream::stream::Config {
+        name: "alone".into(),
+        subjects: vec!["alone.*".into()],
+        num_replicas: plan.nodes.min(3),
+        ..Default::default()
+    };
+    context.create_stream(config).await.expect("a stream");
+    let counted = Count::default();
+    let mut tasks = tokio::task::JoinSet::new();
+    for index in 0..256 {
+        let (context, counted) = (context.clone(), counted.clone());
+        tasks.spawn(async move {
+            loop {
+                let since = Instant::now();
+                let payload = vec![b'x'; 300].into();
+                let Ok(sent) = context.publish(format!("alone.{index}"), payload).await else {
+                    return;
+                };
+                if sent.await.is_err() {
+                    return;
+                }
+                counted.word(since);
+            }
+        });
+    }
+    let (stored, _) = count(plan, &counted).await;
+    tasks.shutdown().await;
+    stored
 }
 
 /// Waits, counts, and gives words a second and milliseconds a word.
@@ -121,12 +199,22 @@ async fn count(plan: &Plan, count: &Count) -> (f64, f64) {
     (words / since.elapsed().as_secs_f64(), micros / 1e3 / words.max(1.0))
 }
 
+/// The same as a row, with what the nodes of NATS used meanwhile.
+async fn count_row(plan: &Plan, what: String, counted: &Count, nats: &Nats) -> Row {
+    let used = || nats.nodes.iter().map(support::Node::cpu_seconds).sum::<f64>();
+    let (before, words) = (used(), counted.words.load(Ordering::Relaxed));
+    let (words_per_second, mean_ms) = count(plan, counted).await;
+    let words = counted.words.load(Ordering::Relaxed) - words;
+    let broker_cpu_ms_per_word = 1e3 * (used() - before) / words.max(1) as f64;
+    Row { what, words_per_second, mean_ms, broker_cpu_ms_per_word }
+}
+
 fn script(index: usize) -> Vec<Request> {
     utterance(SENTENCES[index % SENTENCES.len()])
 }
 
 /// Through the server, over WebSockets.
-async fn serve(plan: &Plan, threads: usize) -> (f64, f64) {
+async fn serve(plan: &Plan, threads: usize, nats: &Nats) -> Row {
     let mut settings = Settings {
         listen: ([127, 0, 0, 1], 0).into(),
         models: [(MODEL.to_owned(), format!("embedded:{MODEL}"))].into(),
@@ -164,14 +252,15 @@ async fn serve(plan: &Plan, threads: usize) -> (f64, f64) {
             }
         });
     }
-    let result = count(plan, &counted).await;
+    let what = format!("server, {threads} threads");
+    let row = count_row(plan, what, &counted, nats).await;
     tasks.shutdown().await;
     server.stop().await;
-    result
+    row
 }
 
 /// Through NATS.
-async fn through_nats(plan: &Plan, connection: &Connection, workers: usize) -> (f64, f64) {
+async fn through_nats(plan: &Plan, connection: &Connection, workers: usize, nats: &Nats) -> Row {
     let mut cell = cell(plan.nodes.min(3));
     cell.name = format!("bench-{workers}");
     cell.partitions = 12;
@@ -208,10 +297,11 @@ async fn through_nats(plan: &Plan, connection: &Connection, workers: usize) -> (
             }
         });
     }
-    let result = count(plan, &counted).await;
+    let what = format!("NATS, {workers} workers of 1 thread");
+    let row = count_row(plan, what, &counted, nats).await;
     tasks.shutdown().await;
     for worker in running {
         worker.stop().await;
     }
-    result
+    row
 }

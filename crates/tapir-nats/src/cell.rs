@@ -48,6 +48,8 @@ pub struct CellSettings {
     pub retention: Duration,
     /// Messages of a session until it is reset or closed; the broker refuses more.
     pub messages_per_session: i64,
+    /// Answers of a session that are kept, for clients that have missed some: the last ones.
+    pub answers_per_session: i64,
     /// Bytes of a message; the broker refuses longer ones.
     pub message_bytes: i32,
     /// Words of a session.
@@ -65,6 +67,7 @@ impl Default for CellSettings {
             replicas: 1,
             retention: Duration::from_hours(1),
             messages_per_session: 4096,
+            answers_per_session: 256,
             message_bytes: limits.message_bytes as i32,
             words: limits.words,
             window: limits.window,
@@ -228,6 +231,9 @@ impl CellSettings {
         if self.messages_per_session < 1 {
             return wrong("messages_per_session", "1 at least".into());
         }
+        if self.answers_per_session < 1 {
+            return wrong("answers_per_session", "1 at least".into());
+        }
         Ok(())
     }
 
@@ -294,7 +300,7 @@ impl CellSettings {
             // An answer is younger than what it answers, and so outlives it.
             max_age: self.retention,
             discard: DiscardPolicy::Old,
-            max_messages_per_subject: 2 * self.messages_per_session,
+            max_messages_per_subject: self.answers_per_session,
             duplicate_window: self.duplicates(),
             allow_direct: true,
             metadata: self.metadata(),
