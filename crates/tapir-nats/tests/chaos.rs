@@ -11,7 +11,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ struct Plan {
 impl Plan {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut plan = Self {
-            seconds: 15,
+            seconds: 5,
             sessions: 24,
             workers: 3,
             nodes: 3,
@@ -227,18 +227,19 @@ async fn run(plan: Plan, mut nats: Nats) -> ExitCode {
             })
             .collect(),
     );
-    let end = Instant::now() + Duration::from_secs(plan.seconds);
+    let over = Arc::new(AtomicBool::new(false));
     let sessions: Vec<_> = (0..plan.sessions)
         .map(|index| {
             let (client, scripts, report) = (client.clone(), scripts.clone(), report.clone());
-            let plan = plan.clone();
+            let (plan, over) = (plan.clone(), over.clone());
             tokio::spawn(async move {
-                let failed = speak(&client, index, &plan, &scripts, end, &report).await.err();
+                let failed = speak(&client, index, &plan, &scripts, &over, &report).await.err();
                 lock(&report).errors.extend(failed);
             })
         })
         .collect();
-    faults(&plan, &mut nats, &mut workers, &connection, end, &report).await;
+    faults(&plan, &mut nats, &mut workers, &connection, &report).await;
+    over.store(true, Ordering::Relaxed);
     for session in sessions {
         let _ = timeout(2 * PATIENCE, session).await;
     }
@@ -286,7 +287,7 @@ async fn speak(
     index: usize,
     plan: &Plan,
     scripts: &[Script],
-    end: Instant,
+    over: &AtomicBool,
     report: &Shared,
 ) -> Result<(), String> {
     let name = format!("chaos-{index}");
@@ -297,7 +298,7 @@ async fn speak(
     let interval = Duration::from_secs_f64(1.0 / plan.rate);
     let mut due = Instant::now() + random.seconds(1.0 / plan.rate);
     let mut faults_seen = 0;
-    while Instant::now() < end {
+    while !over.load(Ordering::Relaxed) {
         let (messages, library) = &scripts[random.below(scripts.len())];
         for (message, expected) in messages.iter().zip(library) {
             sleep_until(due).await;
@@ -338,27 +339,32 @@ async fn speak(
     Ok(())
 }
 
-/// Kills, and starts again what was killed, until the end. A majority of the nodes stays.
+/// Kills, and starts again what was killed, until the time is over. A majority of the nodes stays.
 async fn faults(
     plan: &Plan,
     nats: &mut Nats,
     workers: &mut [Option<Process>],
     connection: &Connection,
-    end: Instant,
     report: &Shared,
 ) {
+    let end = Instant::now() + Duration::from_secs(plan.seconds);
     let mut random = Random(plan.seed);
     let url = nats.url();
     // Until the first partitions are served there is nobody to kill.
-    while lock(report).answers < plan.sessions && Instant::now() < end {
+    let deadline = Instant::now() + PATIENCE;
+    while lock(report).answers < plan.sessions && Instant::now() < deadline {
         sleep(Duration::from_millis(50)).await;
     }
     let note = |kind, partitions| {
         let fault = Fault { at: Instant::now(), kind, partitions, longest: 0.0 };
         lock(report).faults.push(fault);
     };
-    while Instant::now() < end {
-        let kind = plan.faults[random.below(plan.faults.len())].as_str();
+    // Each kind once, however short the time, and then at random.
+    let mut count = 0;
+    while count < plan.faults.len() || Instant::now() < end {
+        let random_kind = random.below(plan.faults.len());
+        let kind = plan.faults.get(count).unwrap_or(&plan.faults[random_kind]).as_str();
+        count += 1;
         let (node, down) = match kind {
             "worker" => {
                 let index = random.below(workers.len());
@@ -482,6 +488,6 @@ fn print(plan: &Plan, report: &Report, since: std::time::Instant) -> ExitCode {
         });
         support::write(path, provenance, since, report);
     }
-    let all = errors.is_empty() && *answers >= *messages && *utterances > 0;
+    let all = errors.is_empty() && *answers >= *messages && *utterances >= plan.sessions;
     if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
