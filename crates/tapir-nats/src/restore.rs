@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use tokio::time::sleep;
 
 use crate::cell::Cell;
@@ -12,8 +13,8 @@ use crate::{Error, Name};
 
 /// Messages of one request; the server gives no more than a thousand.
 const BATCH: usize = 500;
-/// How often a node that lags behind is asked again.
-const ATTEMPTS: u32 = 100;
+/// How often the leader is asked for messages that are missing.
+const ATTEMPTS: u32 = 10;
 
 /// A session as the streams have it.
 #[derive(Debug, Default)]
@@ -56,24 +57,55 @@ async fn try_restore(cell: &Cell, session: &Name) -> Result<Restored, Error> {
         }
     };
     let Some(life) = life else { return Ok(Restored { last, position, ..Restored::default() }) };
+    // Messages go out of retention from the front, and a node that lags lacks those at the end: with
+    // both ends, all between are there.
+    let ends = [life.start, position.input].map(Some);
+    let is_whole = |replay: &[Input]| {
+        [replay.first(), replay.last()].map(|input| input.map(|input| input.sequence)) == ends
+    };
+    // Any node may say what there is; only the leader may say that something is not.
+    let mut replay = messages(cell, session, life.start, position.input).await?;
     for _ in 0..ATTEMPTS {
-        let replay = messages(cell, session, life.start, position.input).await?;
-        // Messages go out of retention from the front, and a node that lags lacks those at the
-        // end: with both ends all between are there.
-        if replay.first().is_some_and(|input| input.sequence != life.start) {
-            let broken = Some("its first words are older than what the cell keeps".to_owned());
-            return Ok(Restored { last, position, broken, ..Restored::default() });
-        }
-        if replay.last().is_some_and(|input| input.sequence == position.input) {
+        if is_whole(&replay) {
             return Ok(Restored { last, position, life: Some(life), replay, broken: None });
         }
-        sleep(Duration::from_millis(50)).await;
+        sleep(Duration::from_millis(100)).await;
+        replay = messages_of_leader(cell, session, life.start, position.input).await?;
     }
-    let broken = Some("its words are not kept any more".to_owned());
+    let broken = Some("its first words are older than what the cell keeps".to_owned());
     Ok(Restored { last, position, broken, ..Restored::default() })
 }
 
-/// The messages of a session from one to another.
+/// The same from the leader, one by one.
+async fn messages_of_leader(
+    cell: &Cell,
+    name: &Name,
+    start: u64,
+    end: u64,
+) -> Result<Vec<Input>, Error> {
+    let subject = cell.names.kept_input("*", name.as_str());
+    let mut found = Vec::new();
+    let mut next = start;
+    while next <= end {
+        match cell.inputs.get_first_raw_message_by_subject(&subject, next).await {
+            Ok(kept) if kept.sequence <= end => {
+                next = kept.sequence + 1;
+                found.push(Input {
+                    session: name.clone(),
+                    sequence: kept.sequence,
+                    headers: Some(kept.headers),
+                    payload: kept.payload,
+                });
+            }
+            Ok(_) => break,
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => break,
+            Err(error) => return Err(Error::jetstream("read messages", error)),
+        }
+    }
+    Ok(found)
+}
+
+/// The messages of a session from one to another, from any node.
 async fn messages(cell: &Cell, name: &Name, start: u64, end: u64) -> Result<Vec<Input>, Error> {
     let stream = cell.names.input_stream();
     let mut found: Vec<Input> = Vec::new();

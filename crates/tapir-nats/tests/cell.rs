@@ -347,6 +347,27 @@ async fn old_sessions_finish_on_their_model() {
     assert_eq!(talk(&mut lost, &messages).await, expected(&pos, &Options::default(), &messages));
 }
 
+/// A session whose words went out of retention is not guessed: it ends, and says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_are_gone_end_the_session() {
+    let Some(nats) = Nats::start(1) else { return };
+    let connection = nats.connection().await;
+    let first = Mortal::start(worker(connection.clone(), cell(1))).await;
+    let client = client(&connection).await;
+    let messages = utterance(SENTENCES[3]);
+    let library = expected(&model(), &Options::default(), &messages);
+    let mut session = client.session("old", &Options::default()).await.unwrap();
+    assert_eq!(talk(&mut session, &messages[..3]).await, library[..3]);
+    first.stop().await;
+    let raw = connection.connect("admin").await.unwrap();
+    let stream = async_nats::jetstream::new(raw).get_stream("tapir-in").await.unwrap();
+    stream.purge().filter("tapir.in.*.old").await.unwrap();
+    let _second = Mortal::start(worker(connection.clone(), cell(1))).await;
+    let refused = talk(&mut session, &messages[3..4]).await.remove(0).remove(0);
+    assert!(refused.error.unwrap().contains("older than what the cell keeps"));
+    assert_eq!(talk(&mut session, &messages).await, library);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broker_that_dies_is_waited_for() {
     let Some(mut nats) = Nats::start(1) else { return };
