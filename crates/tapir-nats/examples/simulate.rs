@@ -45,8 +45,8 @@ impl Plan {
             words_per_second: f64::NAN,
             cores: 1.0,
             lease: 2.0,
-            minutes: 60.0,
-            deaths_per_hour: 1.0,
+            minutes: 10.0,
+            deaths_per_hour: 6.0,
             seed: 1,
         };
         let arguments: Vec<String> = arguments.collect();

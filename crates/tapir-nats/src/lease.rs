@@ -2,8 +2,9 @@
 //!
 //! A worker beats: it writes its own line of a table, again and again. A partition belongs to the
 //! worker that its line names, as long as that worker beats. Everybody sees the whole table, takes
-//! what nobody serves up to an even share, and gives up what is above its share. Two that want the
-//! same line write it against the revision they saw, so that one of them fails.
+//! what nobody serves up to an even share, and gives up what is above its share, or what another
+//! lacks. Two that want the same line write it against the revision they saw, so that one of them
+//! fails.
 //!
 //! Clocks are never compared: a worker is dead when a whole lease has passed *here* without a
 //! change of its line.
@@ -110,23 +111,50 @@ impl Table {
             |worker: &str| self.beats.get(worker).is_some_and(|line| line.value.leaving);
         let takers: Vec<&str> =
             alive.iter().map(String::as_str).filter(|worker| !is_leaving(worker)).collect();
-        // Who is not among them gives up all.
-        let rank = takers.iter().position(|worker| *worker == me);
-        let share = rank.map_or(0, |_| (partitions as usize).div_ceil(takers.len()));
         let owner = |partition: &u32| self.leases.get(partition)?.value.worker.as_deref();
+        let mut loads: BTreeMap<&str, usize> = takers.iter().map(|taker| (*taker, 0)).collect();
+        for owner in (0..partitions).filter_map(|partition| owner(&partition)) {
+            loads.entry(owner).and_modify(|load| *load += 1);
+        }
         let mine: Vec<u32> =
             (0..partitions).filter(|partition| owner(partition) == Some(me)).collect();
-        if mine.len() > share {
-            let excess = mine[share..].iter();
-            return excess.map(|partition| Action::Release { partition: *partition }).collect();
+        let release = |partition: &u32| Action::Release { partition: *partition };
+        let Some(rank) = takers.iter().position(|taker| *taker == me) else {
+            // Who leaves gives up all.
+            return mine.iter().map(release).collect();
+        };
+        let (least, most) =
+            (partitions as usize / takers.len(), (partitions as usize).div_ceil(takers.len()));
+        if mine.len() > most {
+            return mine[most..].iter().map(release).collect();
         }
         let is_free = |partition: &u32| owner(partition).is_none_or(|owner| !alive.contains(owner));
         let mut free: Vec<u32> = (0..partitions).filter(is_free).collect();
+        // Somebody has less than everybody can have: those with more give up one each, as many as
+        // are wanted.
+        let wanted: usize = loads.values().map(|load| least.saturating_sub(*load)).sum();
+        let mut donors = loads.iter().filter(|(_, load)| **load > least).map(|(taker, _)| *taker);
+        if let Some(turn) = donors.position(|donor| donor == me)
+            && turn + free.len() < wanted
+        {
+            return mine.last().map(release).into_iter().collect();
+        }
         // Each begins elsewhere, so that few want the same.
-        let begin = rank.unwrap_or(0) * free.len() / takers.len().max(1);
+        let begin = rank * free.len() / takers.len();
         free.rotate_left(begin);
-        let takes = free.into_iter().take(share - mine.len());
-        takes.map(|partition| self.take(partition)).collect()
+        let mut room = most - mine.len();
+        let mut room_for_given = if wanted > 0 { least.saturating_sub(mine.len()) } else { room };
+        free.retain(|partition| {
+            // What was given up is for those who want it.
+            let was_given = self.leases.contains_key(partition) && owner(partition).is_none();
+            let takes = room > 0 && (!was_given || room_for_given > 0);
+            if takes {
+                room -= 1;
+                room_for_given = room_for_given.saturating_sub(1);
+            }
+            takes
+        });
+        free.into_iter().map(|partition| self.take(partition)).collect()
     }
 
     fn take(&self, partition: u32) -> Action {
@@ -216,6 +244,31 @@ mod tests {
         // `b` dies.
         rounds(&mut table, &["a", "c"], 16, 6);
         assert_eq!(loads(&table), [("a".to_owned(), 8), ("c".to_owned(), 8)].into());
+    }
+
+    /// 64 partitions for 20 workers: everybody has three or four, also who comes back.
+    #[test]
+    fn who_comes_back_gets_a_share() {
+        let names: Vec<String> = (0..20).map(|index| format!("w{index:02}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut table = Table::default();
+        rounds(&mut table, &all, 64, 8);
+        let is_even = |table: &Table| {
+            let loads = loads(table);
+            loads.len() == 20 && loads.values().all(|load| (3..=4).contains(load))
+        };
+        assert!(is_even(&table), "{:?}", loads(&table));
+        for dead in 0..5 {
+            let others: Vec<&str> = all.iter().copied().filter(|name| *name != all[dead]).collect();
+            rounds(&mut table, &others, 64, 8);
+            assert_eq!(loads(&table).values().sum::<usize>(), 64);
+            assert!(!loads(&table).contains_key(all[dead]));
+            rounds(&mut table, &all, 64, 8);
+            assert!(is_even(&table), "{:?}", loads(&table));
+        }
+        let settled = table.leases.clone();
+        rounds(&mut table, &all, 64, 3);
+        assert_eq!(table.leases, settled, "nothing moves any more");
     }
 
     #[test]
