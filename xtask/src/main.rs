@@ -3,6 +3,7 @@
 mod alone;
 mod docs;
 mod http;
+mod nats;
 mod python;
 mod results;
 
@@ -17,10 +18,12 @@ fn main() -> Result<()> {
         Some("test") => test(),
         Some("docs") => docs::test(),
         Some("python") => python::test(),
+        Some("nats") => nats::test(),
         Some("frameworks") => python::test_frameworks(),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
-             `python` for the Python package, or `frameworks` for it with Ray, Spark and others"
+             `nats` for streams on a real nats-server, `python` for the Python package, or \
+             `frameworks` for it with Ray, Spark and others"
         ),
     }
 }
@@ -33,6 +36,7 @@ fn test() -> Result<()> {
     // The quick build: the program that labels.
     cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
     install_browser();
+    nats::install();
     // Tests and the examples of the documentation in one call: apart, the second would build burn
     // anew.
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
@@ -40,6 +44,7 @@ fn test() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     alone::package()?;
+    nats::check()?;
     python::test()?;
     http::test()
 }
@@ -94,6 +99,7 @@ fn cargo(arguments: &[&str]) -> Result<()> {
         .env("RUSTDOCFLAGS", "-D warnings")
         .env("INSTA_UPDATE", "no")
         .envs(runs("chromedriver").then_some(("TAPIR_BROWSER", "1")))
+        .envs(nats::server().map(|program| ("TAPIR_NATS_SERVER", program)))
         .status()
         .context("cannot start cargo")?;
     if !status.success() {

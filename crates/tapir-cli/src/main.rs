@@ -23,10 +23,14 @@ mod info;
 mod lines;
 #[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "serve")]
+mod log;
 mod man;
 #[cfg(feature = "eval")]
 mod measure;
 mod model;
+#[cfg(feature = "nats")]
+mod nats;
 mod quantize;
 #[cfg(feature = "train")]
 mod recipe;
@@ -47,6 +51,8 @@ mod train;
 #[cfg(feature = "train")]
 mod tune;
 mod vectors;
+#[cfg(feature = "nats")]
+mod worker;
 
 /// Training allocates and frees a tensor for every operation, and a server something for every
 /// message: this allocator is much faster at that than the system's.
@@ -61,6 +67,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
         ("live", cfg!(feature = "live")),
         ("eval", cfg!(feature = "eval")),
         ("serve", cfg!(feature = "serve")),
+        ("nats", cfg!(feature = "nats")),
         ("train", cfg!(feature = "train")),
     ];
     let features: Vec<_> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
@@ -90,6 +97,8 @@ enum Command {
     Stream(stream::Stream),
     #[cfg(feature = "serve")]
     Serve(Box<serve::Serve>),
+    #[cfg(feature = "nats")]
+    Worker(Box<worker::Worker>),
     #[cfg(feature = "train")]
     Train(train::Train),
     #[cfg(feature = "train")]
@@ -131,6 +140,8 @@ fn main() -> std::process::ExitCode {
         Command::Stream(command) => command.run(),
         #[cfg(feature = "serve")]
         Command::Serve(command) => command.run(),
+        #[cfg(feature = "nats")]
+        Command::Worker(command) => command.run(),
         #[cfg(feature = "train")]
         Command::Train(command) => command.run(),
         #[cfg(feature = "train")]

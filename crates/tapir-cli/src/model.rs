@@ -36,7 +36,7 @@ impl Choice {
     }
 
     /// What the model is called: its name, or its directory.
-    #[cfg(feature = "live")]
+    #[cfg(any(feature = "eval", feature = "live"))]
     pub(crate) fn name(&self) -> String {
         match (&self.model, &self.task) {
             (Some(model), _) => model.display().to_string(),

@@ -1,17 +1,14 @@
 //! `tapir serve`: streams over a port.
 
-use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use tapir_serve::{Server, Settings, Tls};
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
 /// Serve streams: WebSocket and HTTP over one port, and a page to watch one
 ///
@@ -75,6 +72,9 @@ pub(crate) struct Serve {
     /// Log lines as JSON; TAPIR_LOG says how much is logged (info, debug, …)
     #[arg(long, env = "TAPIR_LOG_JSON", value_parser = FalseyValueParser::new())]
     log_json: bool,
+    #[cfg(feature = "nats")]
+    #[command(flatten)]
+    nats: crate::nats::Gateway,
     /// Write the words of users, as they come over streams, into the log
     #[arg(long, env = "TAPIR_LOG_WORDS", value_name = "YES", value_parser = FalseyValueParser::new(),
         num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -83,7 +83,9 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self) -> Result<()> {
-        self.log()?;
+        crate::log::start(self.log_json)?;
+        #[cfg(feature = "nats")]
+        let nats = self.nats.clone();
         let settings = self.settings()?;
         raise_file_limit();
         use_small_pages();
@@ -97,32 +99,15 @@ impl Serve {
             // Before anybody can know that there is somebody to signal to.
             let signals = Signals::new()?;
             let scheme = if settings.tls.is_some() { "https" } else { "http" };
+            #[cfg(feature = "nats")]
+            let server = nats.start(settings).await?;
+            #[cfg(not(feature = "nats"))]
             let server = Server::start(settings).await?;
             println!("listening on {scheme}://{}", server.address());
             signals.until_stopped(&server).await?;
             server.stop().await;
             Ok(())
         })
-    }
-
-    fn log(&self) -> Result<()> {
-        let filter = std::env::var("TAPIR_LOG").unwrap_or_else(|_| "info".into());
-        let expected = || {
-            format!(
-                "TAPIR_LOG is `{filter}`, expected off, error, warn, info, debug or trace, or levels of \
-                 parts, such as info,tapir_serve=debug"
-            )
-        };
-        // A word that is no level would be the name of a part, and everything else silent.
-        let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
-        if !filter.split(',').any(|part| is_level(part) || part.contains('=')) {
-            bail!(expected());
-        }
-        let filter = EnvFilter::try_new(&filter).with_context(expected)?;
-        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-        let log = log.with_ansi(std::io::stderr().is_terminal());
-        let logging = if self.log_json { log.json().try_init() } else { log.try_init() };
-        logging.map_err(|error| anyhow!("cannot log: {error}"))
     }
 
     /// Flags and environment over the file over the defaults.
@@ -188,7 +173,7 @@ fn set<T>(given: Option<T>, setting: &mut T) {
 }
 
 /// `NAME=DIR`, or a directory that gives its name: the last part of its path that is not `model`.
-fn named(given: &str) -> Result<(String, String)> {
+pub(crate) fn named(given: &str) -> Result<(String, String)> {
     if let Some((name, source)) = given.split_once('=') {
         return Ok((name.to_owned(), source.to_owned()));
     }
@@ -262,7 +247,7 @@ impl Signals {
 /// Keeps the kernel from joining small pages to huge ones. It does so minutes after they were used,
 /// and makes resident what lies unused between the allocations of sessions that came and went: the
 /// memory of a busy server grew by 7 % in its thirteenth minute.
-fn use_small_pages() {
+pub(crate) fn use_small_pages() {
     #[cfg(target_os = "linux")]
     {
         // An old kernel cannot; then it grows.

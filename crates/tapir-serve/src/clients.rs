@@ -58,8 +58,15 @@ impl Peer {
 
 /// One of a limited number, in all and for its client, given back when it is dropped.
 pub(crate) struct Permit {
-    _taken: Taken,
+    _taken: Option<Taken>,
     _counted: Option<Counted>,
+}
+
+impl Permit {
+    /// For a session that is counted, and limited by somebody else.
+    pub(crate) fn unlimited(gauge: &Gauge) -> Self {
+        Self { _taken: None, _counted: Some(Counted::in_gauge(gauge)) }
+    }
 }
 
 /// One in all, and one of the client's.
@@ -93,7 +100,7 @@ impl Clients {
         // A proxy has the connections of all its clients.
         let one = if is_proxy { all } else { self.limits.connections_per_client };
         let taken = take([&self.connections, &client.connections], (all, one), "connections")?;
-        let permit = Permit { _taken: taken, _counted: None };
+        let permit = Permit { _taken: Some(taken), _counted: None };
         let connection = self.ids.fetch_add(1, Ordering::Relaxed);
         Ok((Peer { client, connection, is_proxy }, permit))
     }
@@ -116,7 +123,7 @@ impl Clients {
     pub(crate) fn open_session(&self, client: &Client, gauge: &Gauge) -> Result<Permit, ApiError> {
         let limits = (self.limits.sessions, self.limits.sessions_per_client);
         let taken = take([&self.sessions, &client.sessions], limits, "sessions")?;
-        Ok(Permit { _taken: taken, _counted: Some(Counted::in_gauge(gauge)) })
+        Ok(Permit { _taken: Some(taken), _counted: Some(Counted::in_gauge(gauge)) })
     }
 
     /// Forgets clients that have gone. One that comes back at once may ask a little faster for

@@ -18,6 +18,7 @@ mod admin;
 mod body;
 mod clients;
 mod connection;
+mod engine;
 mod error;
 mod fair;
 mod faults;
@@ -27,6 +28,7 @@ mod models;
 mod object;
 mod openapi;
 mod page;
+mod remote;
 mod server;
 mod settings;
 mod state;
@@ -35,8 +37,11 @@ mod tag;
 mod tokenize;
 mod worker;
 
+pub use engine::{Engine, EngineSession, Opening};
 pub use error::Error;
+pub use models::Served;
 pub use openapi::openapi;
+pub use remote::{Remote, RemoteOpening, RemoteSession};
 pub use server::Server;
 pub use settings::{Limits, Settings, Tls};
 

@@ -31,7 +31,7 @@ type Histograms = Family<OfModel, Histogram, fn() -> Histogram>;
 
 /// All counts. The revise rate is `tapir_actions_total{action="REVISE"}` over `tapir_words_total`.
 pub(crate) struct Metrics {
-    registry: Registry,
+    pub(crate) registry: Registry,
     words: Family<OfModel, Counter>,
     actions: Family<OfAction, Counter>,
     first: Histograms,

@@ -18,9 +18,11 @@ use crate::{Error, Settings};
 const EMBEDDED: &str = "embedded:";
 
 /// A model and its name.
-pub(crate) struct Served {
-    pub(crate) name: String,
-    pub(crate) model: Model,
+pub struct Served {
+    /// The name that requests use.
+    pub name: String,
+    /// The model.
+    pub model: Model,
 }
 
 /// All models, the default first.

@@ -21,7 +21,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::error::ApiError;
 use crate::state::State;
-use crate::{Error, Settings, Tls, access, admin, connection, openapi, page};
+use crate::{Error, Remote, Settings, Tls, access, admin, connection, openapi, page};
 
 /// A running server. Dropping it leaves it running; [`stop`](Self::stop) ends it.
 pub struct Server {
@@ -33,13 +33,26 @@ pub struct Server {
 impl Server {
     /// Loads the models and listens. Must be called in a tokio runtime.
     pub async fn start(settings: Settings) -> Result<Self, Error> {
+        Self::start_with(settings, None).await
+    }
+
+    /// The same, with sessions that are computed elsewhere: models are read for their words and
+    /// labels, and no thread computes.
+    pub async fn start_before(settings: Settings, remote: Arc<dyn Remote>) -> Result<Self, Error> {
+        Self::start_with(settings, Some(remote)).await
+    }
+
+    async fn start_with(
+        settings: Settings,
+        remote: Option<Arc<dyn Remote>>,
+    ) -> Result<Self, Error> {
         let listen = settings.listen;
         let tls = settings.tls.as_ref().map(acceptor).transpose()?;
         let failed = |cause| Error::Listen { address: listen, cause };
         // Listened before the models are loaded: a port in use is said at once.
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let state = tokio::task::spawn_blocking(move || State::new(settings)).await;
+        let state = tokio::task::spawn_blocking(move || State::new(settings, remote)).await;
         let state = Arc::new(state.map_err(|error| Error::Settings(error.to_string()))??);
 
         let app = router(state.clone());

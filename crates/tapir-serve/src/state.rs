@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::worker::Workers;
-use crate::{Error, Settings};
+use crate::{Error, Remote, Settings};
 
 pub(crate) struct State {
     pub(crate) settings: Settings,
@@ -28,12 +28,16 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+    pub(crate) fn new(settings: Settings, remote: Option<Arc<dyn Remote>>) -> Result<Self, Error> {
         settings.validate()?;
         let metrics = Arc::new(Metrics::new());
+        let workers = match remote {
+            None => Workers::start(&settings, &metrics)?,
+            Some(remote) => Workers::elsewhere(remote, &metrics),
+        };
         Ok(Self {
             models: Models::open(&settings)?,
-            workers: Workers::start(&settings, &metrics)?,
+            workers,
             metrics,
             clients: Clients::new(settings.limits.clone(), settings.proxies.clone()),
             stopping: CancellationToken::new(),

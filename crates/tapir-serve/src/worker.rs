@@ -29,6 +29,7 @@ use crate::fair::{FairQueue, Flow};
 use crate::faults::{Faults, Point};
 use crate::metrics::{Metrics, ModelMetrics};
 use crate::models::Served;
+use crate::remote::{Remote, RemoteHandle};
 
 /// Rows that a revision of several streams may have: two milliseconds. More would be no faster,
 /// only later.
@@ -36,6 +37,8 @@ const REVISION_ROWS: usize = 32;
 
 /// All workers.
 pub(crate) struct Workers {
+    /// Where sessions are computed instead, if not here.
+    remote: Option<Arc<dyn Remote>>,
     inboxes: Vec<(mpsc::Sender<Job>, Arc<AtomicUsize>)>,
     ids: AtomicU64,
     metrics: Arc<Metrics>,
@@ -99,8 +102,14 @@ pub(crate) struct NewSession {
 pub(crate) struct Handle {
     id: u64,
     closed: bool,
-    jobs: mpsc::Sender<Job>,
+    place: Place,
     metrics: Arc<Metrics>,
+}
+
+/// Where a session is computed.
+enum Place {
+    Here(mpsc::Sender<Job>),
+    Elsewhere(RemoteHandle),
 }
 
 impl Handle {
@@ -111,10 +120,15 @@ impl Handle {
 
     /// Asks for an operation; the answer comes by the channel that the session was opened with.
     pub(crate) fn ask(&self, operation: Operation, permits: Permits) {
-        self.metrics.queue.inc();
-        let task = Task { operation, received: Instant::now(), permits };
-        // Workers end after the last handle.
-        let _ = self.jobs.send(Job::Do(self.id, task));
+        match &self.place {
+            Place::Here(jobs) => {
+                self.metrics.queue.inc();
+                let task = Task { operation, received: Instant::now(), permits };
+                // Workers end after the last handle.
+                let _ = jobs.send(Job::Do(self.id, task));
+            }
+            Place::Elsewhere(remote) => remote.ask(&operation, permits),
+        }
     }
 
     /// Ends the session after all that it was asked for, and has that answered.
@@ -126,8 +140,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if !self.closed {
-            let _ = self.jobs.send(Job::Close(self.id));
+        if let (false, Place::Here(jobs)) = (self.closed, &self.place) {
+            let _ = jobs.send(Job::Close(self.id));
         }
     }
 }
@@ -167,11 +181,23 @@ impl Workers {
         };
         let inboxes = (0..count).map(start).collect::<Result<_, crate::Error>>()?;
         let window = settings.limits.window;
-        Ok(Self { inboxes, ids: AtomicU64::new(0), metrics: metrics.clone(), window })
+        let (ids, metrics) = (AtomicU64::new(0), metrics.clone());
+        Ok(Self { remote: None, inboxes, ids, metrics, window })
+    }
+
+    /// None here: sessions are computed elsewhere.
+    pub(crate) fn elsewhere(remote: Arc<dyn Remote>, metrics: &Arc<Metrics>) -> Self {
+        let (ids, metrics) = (AtomicU64::new(0), metrics.clone());
+        Self { remote: Some(remote), inboxes: Vec::new(), ids, metrics, window: 0 }
     }
 
     /// Opens a session on the worker that has the fewest.
     pub(crate) fn open(&self, new: NewSession) -> Result<Handle, Error> {
+        if let Some(remote) = &self.remote {
+            let id = self.ids.fetch_add(1, Ordering::Relaxed);
+            let place = Place::Elsewhere(RemoteHandle::open(&**remote, id, new, &self.metrics));
+            return Ok(Handle { id, closed: false, place, metrics: self.metrics.clone() });
+        }
         let NewSession { served, name, threshold, provisional, answers, flow, permit } = new;
         let options = SessionOptions::new().window(self.window);
         let options = threshold.map_or(options, |threshold| options.threshold(threshold));
@@ -201,7 +227,8 @@ impl Workers {
         let (jobs, sessions) = fewest.unwrap_or(&self.inboxes[0]);
         sessions.fetch_add(1, Ordering::Relaxed);
         let _ = jobs.send(Job::Open(Box::new(stream)));
-        Ok(Handle { id, closed: false, jobs: jobs.clone(), metrics: self.metrics.clone() })
+        let place = Place::Here(jobs.clone());
+        Ok(Handle { id, closed: false, place, metrics: self.metrics.clone() })
     }
 }
 

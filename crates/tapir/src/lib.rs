@@ -51,6 +51,7 @@ pub mod batch;
 mod bytes;
 mod config;
 mod decode;
+mod digest;
 #[doc(hidden)]
 pub mod doctest;
 mod edit;

@@ -74,6 +74,30 @@ impl Operation {
             _ => None,
         }
     }
+
+    /// A message that asks for the same of a session that takes words as they are, apart by spaces:
+    /// for whoever passes on what it was asked. An error if a word has a space in it.
+    ///
+    /// ```
+    /// use tapir::{Tokenizer, protocol::Request};
+    /// let operation = Request::parse(r#"{"push": "What's"}"#)?.operation(Tokenizer::Spoken)?;
+    /// let passed_on = operation.to_request()?;
+    /// assert_eq!(passed_on.push.as_deref(), Some("what s"));
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn to_request(&self) -> Result<Request> {
+        let mut request = Request::default();
+        match self {
+            Self::Push(words) => request.push = Some(words.to_given()?.concat()),
+            Self::Update(words) => request.update = Some(words.to_given()?),
+            Self::Revoke(words) => request.revoke = Some(*words),
+            Self::Finish => request.finish = true,
+            Self::Reset => request.reset = true,
+            Self::Close => request.close = true,
+            Self::Threshold(threshold) => request.threshold = Some(*threshold),
+        }
+        Ok(request)
+    }
 }
 
 /// Words of a client, as a model reads them.
@@ -115,6 +139,21 @@ impl Words {
     /// The model's words.
     pub fn words(&self) -> &[String] {
         &self.made
+    }
+
+    /// Words of a client of which [`Tokenizer::Whitespace`] makes these.
+    fn to_given(&self) -> Result<Vec<String>> {
+        if let Some(word) = self.made.iter().find(|word| word.contains(char::is_whitespace)) {
+            let reason = "has a space in it, and words are passed on apart by spaces; leave it out";
+            return Err(Error::invalid(format!("the word `{word}`"), reason));
+        }
+        let mut made = self.made.iter().map(String::as_str);
+        let mut join = |size: &usize| {
+            let words: Vec<&str> = made.by_ref().take(*size).collect();
+            // Of which nothing is made, but which counts as a word of the client's.
+            if words.is_empty() { " ".to_owned() } else { words.join(" ") }
+        };
+        Ok(self.sizes.iter().map(&mut join).collect())
     }
 }
 

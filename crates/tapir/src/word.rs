@@ -136,13 +136,18 @@ impl Identity {
     /// Of no word at all.
     pub(crate) const EMPTY: Self = Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
 
-    fn of(text: &[u8]) -> Self {
+    pub(crate) fn of(text: &[u8]) -> Self {
         Self::EMPTY.and(text)
     }
 
     /// The identity of a list of words, when this is the identity of those before `next`.
     pub(crate) fn then(self, next: Self) -> Self {
         self.and(&next.0.to_le_bytes())
+    }
+
+    /// As a number.
+    pub(crate) fn number(self) -> u128 {
+        self.0
     }
 
     /// FNV-1a: the same on every machine, and a few nanoseconds for a word.
