@@ -24,7 +24,7 @@ impl Parts {
         let pieces = pieces.as_ref().map(crate::WordPieces::to_text).unwrap_or_default();
         let vectors = vocabulary.vectors().map(|vectors| vectors.bytes());
         let vectors = vectors.map_or(&[][..], |bytes| bytes);
-        let texts = [&labels, &intents, &words, &pieces].map(|text| text.as_bytes());
+        let texts = [&labels, &intents, &words, &pieces].map(String::as_bytes);
         let files = [&config[..]].into_iter().chain(texts).chain([vectors, weights]);
         // Each file is an identity of its own, so that nothing moves from one to the next unseen.
         let digest = files.map(Identity::of).fold(Identity::EMPTY, Identity::then);
