@@ -109,7 +109,7 @@ pub struct Batch {
     pub teacher: Vec<f32>,
     /// The revisions of each sentence.
     pub revisions: Vec<Vec<Revision>>,
-    /// Intent and weight of each sentence, [sentences]; none weighs nothing.
+    /// Intent and weight of each sentence; none weighs nothing.
     pub intents: Vec<[f32; 2]>,
 }
 
