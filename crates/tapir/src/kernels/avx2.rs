@@ -23,11 +23,18 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx2(()))
 }
 
+/// The same, never inlined.
+#[inline(never)]
+#[target_feature(enable = "avx2,fma")]
+fn run_apart<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2(()))
+}
+
 /// Safe methods over intrinsics, so that the reason is given once.
 macro_rules! intrinsics {
-    ($(fn $name:ident($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
+    ($(fn $name:ident$(<$k:ident: $bound:ident>)?($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
         #[inline(always)]
-        fn $name($self $(, $arg: $ty)*) $(-> $out)? {
+        fn $name$(<$k: $bound>)?($self $(, $arg: $ty)*) $(-> $out)? {
             // SAFETY: `self` exists only inside `run`, where the instructions are enabled. The only
             // memory touched is that of references, within their lengths.
             unsafe { $body }
@@ -138,6 +145,7 @@ impl Simd for Avx2 {
                 _mm256_add_epi32(acc[1], _mm256_madd_epi16(a[1], b[1])),
             ]
         }
+        fn apart<K: Kernel>(self, kernel: K) -> K::Output { run_apart(kernel) }
         fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
     }
 }

@@ -30,11 +30,25 @@ pub(super) fn run_vnni<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx512::<true>(()))
 }
 
+/// The same as `run`, never inlined.
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+fn run_apart<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512::<false>(()))
+}
+
+/// The same as `run_vnni`, never inlined.
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn run_vnni_apart<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512::<true>(()))
+}
+
 /// Safe methods over intrinsics, so that the reason is given once.
 macro_rules! intrinsics {
-    ($(fn $name:ident($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
+    ($(fn $name:ident$(<$k:ident: $bound:ident>)?($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
         #[inline(always)]
-        fn $name($self $(, $arg: $ty)*) $(-> $out)? {
+        fn $name$(<$k: $bound>)?($self $(, $arg: $ty)*) $(-> $out)? {
             // SAFETY: `self` exists only inside `run` and `run_vnni`, where the instructions are
             // enabled. The only memory touched is that of references, within their lengths.
             unsafe { $body }
@@ -94,6 +108,9 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         fn to_f32(self, v: Self::I32) -> Self::F32 { _mm512_cvtepi32_ps(v) }
         fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
             if VNNI { _mm512_dpwssd_epi32(acc, a, b) } else { _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)) }
+        }
+        fn apart<K: Kernel>(self, kernel: K) -> K::Output {
+            if VNNI { run_vnni_apart(kernel) } else { run_apart(kernel) }
         }
         fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
     }

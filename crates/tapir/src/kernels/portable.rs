@@ -1,5 +1,6 @@
 //! 16 lanes as a plain array, for machines without a kernel of their own.
 
+use super::isa::Kernel;
 use super::simd::{LANES, MOST_ROWS, Simd};
 
 /// Arrays that the compiler vectorises as far as the target allows.
@@ -121,6 +122,10 @@ impl<const WIDE: bool> Simd for Portable<WIDE> {
             *acc += i32::from(a[0]) * i32::from(b[0]) + i32::from(a[1]) * i32::from(b[1]);
         }
         acc
+    }
+    #[inline(never)]
+    fn apart<K: Kernel>(self, kernel: K) -> K::Output {
+        kernel.run(self)
     }
     #[inline(always)]
     fn prefetch(self, _: *const u8) {}

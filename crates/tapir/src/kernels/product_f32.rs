@@ -1,9 +1,11 @@
 //! Products with packed f32 weights.
 
+use std::marker::PhantomData;
+
 use super::isa::Kernel;
 use super::lines::LineF32;
 use super::simd::{LANES, MOST_ROWS, Simd};
-use super::tiles::{Ahead, CHUNK, Tiles, Turn, blocks, bounds};
+use super::tiles::{Ahead, CHUNK, Shape, Tiles, Turn, blocks, bounds};
 
 /// y[r] = W x[r] + bias.
 pub(super) struct ProductF32<'a> {
@@ -77,11 +79,24 @@ fn side_by_side<T: Copy, const R: usize>(from: &[T], to: &mut [T]) {
     }
 }
 
-impl<S: Simd> Tiles<S> for ProductF32<'_> {
+/// The tiles of an instruction set.
+pub(super) struct ShapeF32<S>(PhantomData<S>);
+
+impl<S: Simd> Shape for ShapeF32<S> {
     const PANELS: [usize; MOST_ROWS] = S::PANELS;
+}
+
+impl Tiles for ProductF32<'_> {
+    type Shape<S: Simd> = ShapeF32<S>;
 
     #[inline(always)]
-    fn tile<const R: usize, const P: usize>(&mut self, s: S, row: usize, panel: usize, turn: Turn) {
+    fn tile<S: Simd, const R: usize, const P: usize>(
+        &mut self,
+        s: S,
+        row: usize,
+        panel: usize,
+        turn: Turn,
+    ) {
         let inputs = self.inputs;
         let weights = self.weights[panel * inputs..(panel + P) * inputs].as_ptr();
         let x = if self.rows > 1 { &*self.packed } else { self.x };
@@ -113,11 +128,11 @@ impl<S: Simd> Tiles<S> for ProductF32<'_> {
                 k += 1;
             }
         }
+        let bias = self.bias.get(panel * LANES..).unwrap_or_default();
         for r in 0..R {
+            let y = &mut self.y[(row + r) * self.outputs..][..self.outputs][panel * LANES..];
             for p in 0..P {
-                let output = (panel + p) * LANES;
-                let y = &mut self.y[(row + r) * self.outputs..][..self.outputs][output..];
-                write(s, sums[r][p], self.bias.get(output..).unwrap_or_default(), y);
+                write(s, sums[r][p], &bias[bias.len().min(p * LANES)..], &mut y[p * LANES..]);
             }
         }
     }
@@ -131,15 +146,23 @@ pub(super) fn write<S: Simd>(s: S, sums: S::F32, bias: &[f32], y: &mut [f32]) {
         (Some(y), Some(bias)) => s.store(s.add(sums, s.read(bias)), y),
         (Some(y), None) if bias.is_empty() => s.store(sums, y),
         _ => {
-            let n = y.len().min(LANES);
             let mut last = [0.0; LANES];
             s.store(sums, &mut last);
-            if !bias.is_empty() {
-                for (v, b) in last.iter_mut().zip(bias) {
-                    *v += b;
-                }
-            }
-            y[..n].copy_from_slice(&last[..n]);
+            write_last(&last, bias, y);
+        }
+    }
+}
+
+/// The same for a panel with fewer outputs. Not inlined: it would be most of the code of a tile, and
+/// is called once per row.
+#[cold]
+#[inline(never)]
+fn write_last(sums: &[f32; LANES], bias: &[f32], y: &mut [f32]) {
+    if bias.is_empty() {
+        y.copy_from_slice(&sums[..y.len()]);
+    } else {
+        for ((y, sum), bias) in y.iter_mut().zip(sums).zip(bias) {
+            *y = sum + bias;
         }
     }
 }

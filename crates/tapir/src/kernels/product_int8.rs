@@ -1,10 +1,12 @@
 //! Products with packed int8 weights and activations quantised to 15 bits.
 
+use std::marker::PhantomData;
+
 use super::isa::Kernel;
 use super::lines::LineInt8;
 use super::product_f32::{interleave, write};
 use super::simd::{LANES, MOST_ROWS, Simd};
-use super::tiles::{Ahead, CHUNK, Tiles, Turn, blocks};
+use super::tiles::{Ahead, CHUNK, Shape, Tiles, Turn, blocks};
 
 /// Inputs of a cache line of weights; rows of activations are padded to it with zeros.
 pub(super) const INPUTS: usize = 4;
@@ -98,11 +100,24 @@ fn quantize(x: &[f32], quantized: &mut [i16]) -> f32 {
     scale
 }
 
-impl<S: Simd> Tiles<S> for ProductInt8<'_> {
+/// The tiles of an instruction set.
+pub(super) struct ShapeInt8<S>(PhantomData<S>);
+
+impl<S: Simd> Shape for ShapeInt8<S> {
     const PANELS: [usize; MOST_ROWS] = S::PANELS_INT8;
+}
+
+impl Tiles for ProductInt8<'_> {
+    type Shape<S: Simd> = ShapeInt8<S>;
 
     #[inline(always)]
-    fn tile<const R: usize, const P: usize>(&mut self, s: S, row: usize, panel: usize, turn: Turn) {
+    fn tile<S: Simd, const R: usize, const P: usize>(
+        &mut self,
+        s: S,
+        row: usize,
+        panel: usize,
+        turn: Turn,
+    ) {
         let lines = self.inputs.div_ceil(INPUTS);
         let weights = self.weights[panel * lines..(panel + P) * lines].as_ptr();
         let x = if self.rows > 1 { &*self.packed } else { &*self.quantized };

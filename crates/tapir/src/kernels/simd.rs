@@ -1,5 +1,7 @@
 //! The vector that every kernel is written with: 16 lanes, whatever the registers are.
 
+use super::isa::Kernel;
+
 /// Lanes of a vector, and outputs of a panel of weights.
 pub(super) const LANES: usize = 16;
 
@@ -64,6 +66,9 @@ pub(super) trait Simd: Copy {
     unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs;
     /// acc + a.0 * b.0 + a.1 * b.1 in each lane.
     fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32;
+
+    /// Run a kernel as a function of its own, compiled for these instructions.
+    fn apart<K: Kernel>(self, kernel: K) -> K::Output;
 
     /// Ask for the cache line at this address, which need not be valid.
     fn prefetch(self, address: *const u8);

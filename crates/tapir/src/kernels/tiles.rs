@@ -1,5 +1,6 @@
 //! The order in which a product is taken: tiles of some rows times some panels.
 
+use super::isa::Kernel;
 use super::simd::{MOST_ROWS, Simd};
 
 /// Which of how many tiles over the same panels it is.
@@ -66,12 +67,18 @@ pub(super) fn bounds(rows: usize, block: usize, blocks: usize) -> (usize, usize)
 }
 
 /// A product that is computed tile by tile.
-pub(super) trait Tiles<S: Simd> {
+pub(super) trait Tiles: Sized {
     /// How many panels go with 1, 2, … rows.
-    const PANELS: [usize; MOST_ROWS];
+    type Shape<S: Simd>: Shape;
 
-    /// Compute rows `row..row + R` of the panels `panel..panel + P`.
-    fn tile<const R: usize, const P: usize>(&mut self, s: S, row: usize, panel: usize, turn: Turn);
+    /// Compute rows `row..row + R` of the panels `panel..panel + P`. To be inlined, as kernels are.
+    fn tile<S: Simd, const R: usize, const P: usize>(
+        &mut self,
+        s: S,
+        row: usize,
+        panel: usize,
+        turn: Turn,
+    );
 
     /// Compute everything.
     ///
@@ -79,12 +86,13 @@ pub(super) trait Tiles<S: Simd> {
     /// are. Rows are split evenly. How they are split does not show in the result: each output is
     /// one sum in one order.
     #[inline(always)]
-    fn compute(&mut self, s: S, rows: usize, panels: usize) {
+    fn compute<S: Simd>(&mut self, s: S, rows: usize, panels: usize) {
         if rows == 0 {
             return;
         }
-        let blocks = blocks(rows, &Self::PANELS);
-        let mut width = Self::PANELS[rows.div_ceil(blocks) - 1];
+        let shape = Self::Shape::<S>::PANELS;
+        let blocks = blocks(rows, &shape);
+        let mut width = shape[rows.div_ceil(blocks) - 1];
         let mut panel = 0;
         while panel < panels {
             while width > panels - panel {
@@ -94,18 +102,18 @@ pub(super) trait Tiles<S: Simd> {
                 let turn = Turn { block, blocks };
                 let (row, end) = bounds(rows, block, blocks);
                 match end - row {
-                    1 => self.wide::<1>(s, row, panel, width, turn),
-                    2 => self.wide::<2>(s, row, panel, width, turn),
-                    3 => self.wide::<3>(s, row, panel, width, turn),
-                    4 => self.wide::<4>(s, row, panel, width, turn),
-                    5 => self.wide::<5>(s, row, panel, width, turn),
-                    6 => self.wide::<6>(s, row, panel, width, turn),
-                    7 => self.wide::<7>(s, row, panel, width, turn),
-                    8 => self.wide::<8>(s, row, panel, width, turn),
-                    9 => self.wide::<9>(s, row, panel, width, turn),
-                    10 => self.wide::<10>(s, row, panel, width, turn),
-                    11 => self.wide::<11>(s, row, panel, width, turn),
-                    12 => self.wide::<12>(s, row, panel, width, turn),
+                    1 => self.wide::<S, 1>(s, row, panel, width, turn),
+                    2 => self.wide::<S, 2>(s, row, panel, width, turn),
+                    3 => self.wide::<S, 3>(s, row, panel, width, turn),
+                    4 => self.wide::<S, 4>(s, row, panel, width, turn),
+                    5 => self.wide::<S, 5>(s, row, panel, width, turn),
+                    6 => self.wide::<S, 6>(s, row, panel, width, turn),
+                    7 => self.wide::<S, 7>(s, row, panel, width, turn),
+                    8 => self.wide::<S, 8>(s, row, panel, width, turn),
+                    9 => self.wide::<S, 9>(s, row, panel, width, turn),
+                    10 => self.wide::<S, 10>(s, row, panel, width, turn),
+                    11 => self.wide::<S, 11>(s, row, panel, width, turn),
+                    12 => self.wide::<S, 12>(s, row, panel, width, turn),
                     rows => unreachable!("a block of {rows} rows"),
                 }
             }
@@ -115,13 +123,52 @@ pub(super) trait Tiles<S: Simd> {
 
     /// The tile of that width. Those that do not occur with so many rows are not compiled.
     #[inline(always)]
-    fn wide<const R: usize>(&mut self, s: S, row: usize, panel: usize, width: usize, turn: Turn) {
+    fn wide<S: Simd, const R: usize>(
+        &mut self,
+        s: S,
+        row: usize,
+        panel: usize,
+        width: usize,
+        turn: Turn,
+    ) {
         match width {
-            8 if const { Self::PANELS[R - 1] >= 8 } => self.tile::<R, 8>(s, row, panel, turn),
-            4 if const { Self::PANELS[R - 1] >= 4 } => self.tile::<R, 4>(s, row, panel, turn),
-            2 if const { Self::PANELS[R - 1] >= 2 } => self.tile::<R, 2>(s, row, panel, turn),
-            1 if const { Self::PANELS[R - 1] >= 1 } => self.tile::<R, 1>(s, row, panel, turn),
+            8 if const { Self::Shape::<S>::PANELS[R - 1] >= 8 } => {
+                s.apart(Tile::<Self, R, 8> { product: self, row, panel, turn });
+            }
+            4 if const { Self::Shape::<S>::PANELS[R - 1] >= 4 } => {
+                s.apart(Tile::<Self, R, 4> { product: self, row, panel, turn });
+            }
+            2 if const { Self::Shape::<S>::PANELS[R - 1] >= 2 } => {
+                s.apart(Tile::<Self, R, 2> { product: self, row, panel, turn });
+            }
+            1 if const { Self::Shape::<S>::PANELS[R - 1] >= 1 } => {
+                s.apart(Tile::<Self, R, 1> { product: self, row, panel, turn });
+            }
             _ => unreachable!("a tile of {R} rows and {width} panels"),
         }
+    }
+}
+
+/// How many panels go with 1, 2, … rows.
+pub(super) trait Shape {
+    /// 0 ends the list.
+    const PANELS: [usize; MOST_ROWS];
+}
+
+/// A tile as a kernel, so that each shape is a function: in one function they took the compiler
+/// several times as long.
+struct Tile<'a, T, const R: usize, const P: usize> {
+    product: &'a mut T,
+    row: usize,
+    panel: usize,
+    turn: Turn,
+}
+
+impl<T: Tiles, const R: usize, const P: usize> Kernel for Tile<'_, T, R, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        self.product.tile::<S, R, P>(s, self.row, self.panel, self.turn);
     }
 }
