@@ -61,6 +61,7 @@ mod encoder;
 mod error;
 #[cfg(feature = "store")]
 mod find;
+pub mod half;
 mod history;
 mod import;
 pub mod kernels;

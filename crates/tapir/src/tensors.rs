@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 
-use half::{bf16, f16};
 use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
+use crate::half::{from_bf16, from_f16, to_f16};
 use crate::kernels::{LARGEST_SCALE, Matrix};
 use crate::{Bytes, Error, Result};
 
@@ -135,12 +135,8 @@ impl Tensors {
         let bytes = &self.bytes[entry.range.clone()];
         let values: Vec<f32> = match entry.dtype {
             Dtype::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
-            Dtype::F16 => {
-                bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect()
-            }
-            Dtype::BF16 => {
-                bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32()).collect()
-            }
+            Dtype::F16 => bytes.as_chunks().0.iter().map(|b| from_f16(*b)).collect(),
+            Dtype::BF16 => bytes.as_chunks().0.iter().map(|b| from_bf16(*b)).collect(),
             Dtype::I8 => {
                 let scales = self.scales(name, shape)?;
                 let width = bytes.len() / scales.len().max(1);
@@ -233,12 +229,12 @@ impl Tensors {
                 Vec::new()
             }
             Dtype::F16 => {
-                let values = bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32());
+                let values = bytes.as_chunks().0.iter().map(|b| from_f16(*b));
                 self.within(&FINITE, name, values)?;
                 Vec::new()
             }
             Dtype::BF16 => {
-                let values = bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32());
+                let values = bytes.as_chunks().0.iter().map(|b| from_bf16(*b));
                 self.within(&FINITE, name, values)?;
                 Vec::new()
             }
@@ -290,20 +286,10 @@ impl RowTable {
                 row(4).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = f32::from_le_bytes(*b));
             }
             Dtype::F16 => {
-                row(2)
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .zip(out)
-                    .for_each(|(b, o)| *o = f16::from_le_bytes(*b).to_f32());
+                row(2).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = from_f16(*b));
             }
             Dtype::BF16 => {
-                row(2)
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .zip(out)
-                    .for_each(|(b, o)| *o = bf16::from_le_bytes(*b).to_f32());
+                row(2).as_chunks().0.iter().zip(out).for_each(|(b, o)| *o = from_bf16(*b));
             }
             _ => row(1)
                 .iter()
@@ -365,12 +351,12 @@ impl TensorWriter {
         };
         match precision {
             Precision::F16 if rows > 1 => {
-                if let Some(value) = values.iter().find(|value| !f16::from_f32(**value).is_finite())
+                if let Some(value) =
+                    values.iter().find(|value| !from_f16(to_f16(**value)).is_finite())
                 {
                     return Err(too_large(*value));
                 }
-                let bytes =
-                    values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
+                let bytes = values.iter().flat_map(|value| to_f16(*value)).collect();
                 self.0.insert(name.to_owned(), (Dtype::F16, shape.to_vec(), bytes));
             }
             Precision::Int8 if rows > 1 => {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use half::f16;
 use safetensors::Dtype;
 
 use tapir::Bytes;
@@ -65,7 +64,7 @@ fn read_rows(path: &Path) -> Result<VectorTable> {
         table.ok_or_else(|| Error::file(path, "holds no table; expected a tensor [rows, dim]"))?;
     let number: fn(&[u8]) -> f32 = match info.dtype {
         Dtype::F16 => {
-            |bytes| bytes.first_chunk().map_or(0.0, |bytes| f16::from_le_bytes(*bytes).to_f32())
+            |bytes| bytes.first_chunk().map_or(0.0, |bytes| tapir::half::from_f16(*bytes))
         }
         Dtype::F32 => |bytes| bytes.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes)),
         dtype => {
