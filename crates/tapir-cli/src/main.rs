@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(feature = "shell")]
+use clap::CommandFactory;
+use clap::{Parser, Subcommand};
 
 #[cfg(feature = "train")]
 mod actions;
@@ -14,7 +16,9 @@ mod bench;
 mod bench_serve;
 #[cfg(feature = "eval")]
 mod check;
+#[cfg(feature = "shell")]
 mod completions;
+#[cfg(feature = "data")]
 mod data;
 #[cfg(feature = "eval")]
 mod eval;
@@ -25,6 +29,7 @@ mod lines;
 mod live;
 #[cfg(feature = "serve")]
 mod log;
+#[cfg(feature = "shell")]
 mod man;
 #[cfg(feature = "eval")]
 mod measure;
@@ -50,6 +55,7 @@ mod trace;
 mod train;
 #[cfg(feature = "train")]
 mod tune;
+#[cfg(feature = "data")]
 mod vectors;
 #[cfg(feature = "nats")]
 mod worker;
@@ -64,6 +70,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let models: Vec<_> = tapir::Model::embedded_names().collect();
     let features = [
+        ("data", cfg!(feature = "data")),
         ("live", cfg!(feature = "live")),
         ("eval", cfg!(feature = "eval")),
         ("serve", cfg!(feature = "serve")),
@@ -121,14 +128,18 @@ enum Command {
     Check(check::Check),
     Tasks(shipped::Tasks),
     Presets(shipped::Presets),
+    #[cfg(feature = "data")]
     #[command(subcommand)]
     Data(data::Data),
+    #[cfg(feature = "data")]
     #[command(subcommand)]
     Vectors(vectors::Vectors),
     Info(info::Info),
     Quantize(quantize::Quantize),
     Import(import::Import),
+    #[cfg(feature = "shell")]
     Completions(completions::Completions),
+    #[cfg(feature = "shell")]
     Man(man::Man),
 }
 
@@ -164,12 +175,16 @@ fn main() -> std::process::ExitCode {
         Command::Check(command) => command.run(),
         Command::Tasks(command) => command.run(),
         Command::Presets(command) => command.run(),
+        #[cfg(feature = "data")]
         Command::Data(command) => command.run(),
+        #[cfg(feature = "data")]
         Command::Vectors(command) => command.run(),
         Command::Info(command) => command.run(),
         Command::Quantize(command) => command.run(),
         Command::Import(command) => command.run(),
+        #[cfg(feature = "shell")]
         Command::Completions(command) => command.run(Cli::command()),
+        #[cfg(feature = "shell")]
         Command::Man(command) => command.run(Cli::command()),
     };
     match result {

@@ -38,7 +38,7 @@ fn the_version_is_short_or_says_more() {
     let number = format!("tapir {}\n", env!("CARGO_PKG_VERSION"));
     program(&["-V"]).assert().success().stdout(number.clone());
     let features =
-        if cfg!(feature = "train") { "live, eval, serve, nats, train" } else { "features: " };
+        if cfg!(feature = "train") { "data, live, eval, serve, nats, train" } else { "features: " };
     let mut long = program(&["--version"]);
     long.env("TAPIR_KERNELS", "portable").assert().success().stdout(
         starts_with(number)
