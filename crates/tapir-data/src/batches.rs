@@ -170,7 +170,7 @@ impl Batch {
                     Order::Time => t * sentences + b,
                 };
                 batch.ids[row] = *id;
-                if width > 0 {
+                if !example.teacher.is_empty() {
                     let said = &example.teacher[t * width..(t + 1) * width];
                     batch.teacher[row * width..(row + 1) * width].copy_from_slice(said);
                 }

@@ -6,6 +6,8 @@ mod corpus;
 mod model;
 mod preset;
 mod task;
+#[cfg(feature = "corpus")]
+mod text;
 
 #[cfg(feature = "corpus")]
 pub use corpus::{CorpusFiles, SplitFiles, corpora, corpus};
@@ -15,3 +17,5 @@ pub use preset::{preset, presets};
 #[cfg(feature = "models")]
 pub use tapir_vectors::{ENGLISH as VECTORS, Vectors};
 pub use task::{CHALLENGE, task, tasks};
+#[cfg(feature = "corpus")]
+pub use text::{text, texts};

@@ -312,7 +312,7 @@ mod tests {
         for json in [&*json, &json.replace(", \"projection\": 7", "")] {
             let mut config = config(json);
             config.processor.as_mut().unwrap().spelling = Some(6);
-            config.intents = 3;
+            (config.intents, config.outside) = (3, true);
             check_config(&config, Objective::FirstPass);
         }
     }

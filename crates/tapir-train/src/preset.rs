@@ -41,6 +41,10 @@ pub struct Preset {
     /// Every sentence of the corpus must have one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub intents: f64,
+    /// Text of other domains, files with a sentence per line or texts that ship: with intents, the
+    /// model learns to say that such utterances are not for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<String>,
     /// Into how many parts a batch is split, each on cores of its own.
     #[serde(default = "two")]
     pub shards: usize,
@@ -295,6 +299,9 @@ impl Preset {
         }
         if !(0.0..=100.0).contains(&self.intents) {
             return refuse(format!("`intents` is {}, expected 0 to 100", self.intents));
+        }
+        if !self.outside.is_empty() && self.intents == 0.0 {
+            return refuse("`outside` needs `intents`, whose heads learn it".into());
         }
         self.reviser.validate(place)?;
         if self.words.spelling && self.reviser.sizes().is_some() {

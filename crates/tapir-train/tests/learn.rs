@@ -138,6 +138,7 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
         "teaching={distillation = 0.5, rounds = 2, folds = 2, recombined = 0.2}",
         "choose=within=1",
         "intents=0.5",
+        "outside=[\"alarms\"]",
         "controller.inputs=[\"state\", \"output\"]",
         policy,
     ]
@@ -166,6 +167,18 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
         assert!(scores.intent.unwrap() > 90.0, "{scores:?}");
     }
     assert_eq!(model.intents().unwrap().len(), 2);
+    // What is about something else is known as such, whichever pass answers.
+    let in_domain = |sentence: &str, mode| {
+        let options = tapir::SessionOptions::new().mode(mode);
+        let mut session = model.session_with(options).unwrap();
+        session.update(sentence.split_whitespace()).unwrap();
+        session.in_domain().unwrap()
+    };
+    for mode in [tapir::Mode::TwoPass, tapir::Mode::Restart, tapir::Mode::FirstPass] {
+        let alarm = in_domain("wake me up at six in the morning", mode);
+        let weather = in_domain("will it rain in boston tomorrow", mode);
+        assert!(alarm < 0.5 && weather > 0.5, "{mode:?}: {alarm} and {weather}");
+    }
     // The policy revises now and then, and more often than not where that changes something.
     let (mut words, mut revised, mut changed) = (0, 0, 0);
     let sentences = std::fs::read_to_string(options.data.as_ref().unwrap().join("test/seq.in"));

@@ -143,7 +143,7 @@ fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
             }
             streams.after.resize(sessions.len() * size, 0.0);
             streams.logits.resize(sessions.len() * labels, 0.0);
-            let known = model.config().intents;
+            let known = model.config().intent_outputs();
             streams.intents.resize(sessions.len() * known, 0.0);
             let Streams { ids, pieces, ends, before, after, logits, intents } = &mut streams;
             let words = Given { ids, pieces, ends };
@@ -203,7 +203,7 @@ fn revise_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
         reviser.run(ids, ends, scratch);
     }
     let (mut at, mut input) = (0, 0);
-    let intents = model.config().intents;
+    let intents = model.config().intent_outputs();
     for session in &mut *sessions {
         faults::point();
         let values = session.history().revised_words() * model.labels().len();

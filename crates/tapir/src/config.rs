@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::LARGEST;
-use crate::{Decoding, Error, PieceRules, Result, Tokenizer};
+use crate::{Calibration, Decoding, Error, PieceRules, Result, Tokenizer};
 
 /// The version of the model format that this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -63,6 +63,10 @@ pub struct Config {
     /// How many intents an utterance may have: the lines of `intents.txt`; 0 if the model has none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub intents: usize,
+    /// Do the heads of the intents have one more output, for utterances that are about something
+    /// else?
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub outside: bool,
     /// The incremental processor (LSTM): the first pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ProcessorConfig>,
@@ -72,6 +76,9 @@ pub struct Config {
     /// The reviser: the second pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviser: Option<ReviserConfig>,
+    /// How far its answers can be trusted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calibration: Calibration,
     /// How it was trained, what it scored: carried along, never read by the engine.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub provenance: serde_json::Map<String, serde_json::Value>,
@@ -236,9 +243,11 @@ impl Default for Config {
             vector_gain: one(),
             vectors: None,
             intents: 0,
+            outside: false,
             processor: None,
             controller: None,
             reviser: None,
+            calibration: Calibration::default(),
             provenance: serde_json::Map::new(),
         }
     }
@@ -280,6 +289,12 @@ impl Default for BertConfig {
 }
 
 impl Config {
+    /// How many outputs the heads of the intents have: one for each, and one for what is about
+    /// something else, where that was learnt. 0 if there are no intents.
+    pub fn intent_outputs(&self) -> usize {
+        self.intents + usize::from(self.outside)
+    }
+
     /// Reads and validates; `file` names the source in errors.
     pub fn from_json(json: &str, file: &str) -> Result<Self> {
         // The version is looked at first, so that a newer format is named as such and not as an
@@ -426,6 +441,9 @@ impl Config {
             let reason = format!("`intents` is {}, expected at most {}", self.intents, u16::MAX);
             return Err(Error::invalid(file, reason));
         }
+        if self.outside && self.intents == 0 {
+            return Err(Error::invalid(file, "`outside` needs `intents`"));
+        }
         if self.processor.is_none() && self.reviser.is_none() {
             return Err(Error::invalid(
                 file,
@@ -470,7 +488,7 @@ impl Config {
             }
             affine("processor.output".into(), labels, p.hidden);
             if self.intents > 0 {
-                affine("processor.intent".into(), self.intents, p.hidden);
+                affine("processor.intent".into(), self.intent_outputs(), p.hidden);
             }
             if let Some(c) = &self.controller {
                 affine("memory.z".into(), p.hidden, labels);
@@ -508,7 +526,7 @@ impl Config {
             }
             affine("reviser.output".into(), labels, d);
             if self.intents > 0 {
-                affine("reviser.intent".into(), self.intents, d);
+                affine("reviser.intent".into(), self.intent_outputs(), d);
             }
             for name in (0..r.layers)
                 .flat_map(|l| {

@@ -36,10 +36,10 @@ pub fn parts() -> Parts {
     Parts::random(config, labels, vocabulary, 7).expect("consistent sizes")
 }
 
-/// The same with three intents.
+/// The same with three intents, and what is about something else.
 pub fn with_intents(parts: Parts) -> Parts {
     let Parts { mut config, labels, vocabulary, pieces, .. } = parts;
-    config.intents = 3;
+    (config.intents, config.outside) = (3, true);
     let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
     Parts { pieces, ..parts }
 }

@@ -41,9 +41,9 @@ pub(crate) struct History {
     memory: Tape<f32>,
     /// ỹ of each step, as written or last revised. The output buffer is its softmax.
     logits: Tape<f32>,
-    /// How many intents the model knows. Without any, nothing is written of them.
-    known_intents: usize,
-    /// What the first pass says of the intent after each step, [intents]; row 0 is nothing.
+    /// What the model says of the intent, so many values. Without any, nothing is written.
+    intent_outputs: usize,
+    /// What the first pass says of the intent after each step, [outputs]; row 0 is nothing.
     heard_intents: Tape<f32>,
     /// What both passes say of it: see [`push_intent`](Self::push_intent).
     intents: Tape<f32>,
@@ -149,9 +149,9 @@ impl History {
             controls: Tape::of_states(Reach::Memory, control),
             memory: Tape::new(Reach::Memory, memory),
             logits: Tape::new(Reach::Window, model.labels().len()),
-            known_intents: config.intents,
-            heard_intents: Tape::of_states(Reach::Memory, config.intents.max(1)),
-            intents: Tape::of_states(Reach::Memory, config.intents.max(1)),
+            intent_outputs: config.intent_outputs(),
+            heard_intents: Tape::of_states(Reach::Memory, config.intent_outputs().max(1)),
+            intents: Tape::of_states(Reach::Memory, config.intent_outputs().max(1)),
             steps: Tape::new(Reach::Window, 1),
             labels: Tape::delayed(Reach::Window, 1, config.delay),
             revisions: VecDeque::new(),
@@ -230,7 +230,7 @@ impl History {
     /// In place of a first pass, where there is none: room for what the revision gives.
     pub(crate) fn push_no_first_pass(&mut self) {
         self.logits.grow();
-        if self.known_intents > 0 {
+        if self.intent_outputs > 0 {
             self.heard_intents.grow();
             self.intents.grow();
         }
@@ -260,7 +260,7 @@ impl History {
 
     /// The logits of the intent now, [intents]; none before the first word.
     pub(crate) fn intent(&self) -> Option<&[f32]> {
-        (self.known_intents > 0 && self.len() > 0).then(|| self.intents.row(self.len()))
+        (self.intent_outputs > 0 && self.len() > 0).then(|| self.intents.row(self.len()))
     }
 
     /// What the controller made of it, and room for its entry in the memory.
@@ -346,7 +346,7 @@ impl History {
         old_labels.clear();
         old_labels.extend_from_slice(self.labels.rows(self.word(start)..self.labels.len()));
         old_intent.clear();
-        if self.known_intents > 0 {
+        if self.intent_outputs > 0 {
             let row = self.intents.rows_mut(t..t + 1);
             old_intent.extend_from_slice(row);
             row.copy_from_slice(intent);
@@ -441,7 +441,7 @@ impl History {
     /// where it begins.
     fn restore(&mut self, revision: Overwritten, end: usize) -> usize {
         let Overwritten { step, start, logits, labels, intent } = &revision;
-        if *step <= end && self.known_intents > 0 {
+        if *step <= end && self.intent_outputs > 0 {
             self.intents.rows_mut(*step..step + 1).copy_from_slice(intent);
         }
         let (start, width) = (*start, self.logits.width());

@@ -49,6 +49,7 @@
 
 pub mod batch;
 mod bytes;
+mod calibration;
 mod config;
 mod decode;
 mod digest;
@@ -83,6 +84,7 @@ mod vocabulary;
 mod word;
 
 pub use bytes::Bytes;
+pub use calibration::{Calibration, LogOdds};
 pub use config::{
     Activation, BertConfig, Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind,
     ProcessorConfig, ReviserConfig, ReviserKind, Scheme,

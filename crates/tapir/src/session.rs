@@ -444,20 +444,50 @@ impl Session {
     /// ```
     pub fn intent(&self) -> Option<Intent> {
         let (intents, id) = (self.model.intents()?, self.intent_id()?);
-        let probability = intents.probability(self.history.intent()?, id);
+        let probability = intents.probability(self.intent_logits()?, id);
         let changed = self.told_intent != Some(id);
         Some(Intent { label: intents.get(id).clone(), probability, changed })
     }
 
     /// Its id in [`Model::intents`].
     pub fn intent_id(&self) -> Option<u16> {
-        Some(self.model.intents()?.best(self.history.intent()?))
+        Some(self.model.intents()?.best(self.intent_logits()?))
+    }
+
+    /// Those of the intents, by their ids.
+    fn intent_logits(&self) -> Option<&[f32]> {
+        self.history.intent().map(|outputs| &outputs[..self.model.config().intents])
     }
 
     /// The probability of every intent, by its id in [`Model::intents`]; none where there is no
     /// [`intent`](Self::intent).
     pub fn intent_distribution(&self) -> Option<Vec<f32>> {
-        Some(self.model.intents()?.distribution(self.history.intent()?))
+        Some(self.model.intents()?.distribution(self.intent_logits()?))
+    }
+
+    /// How likely it is that the utterance is one of those that the model is for, as far as it was
+    /// heard: the others are labelled, too, and mean nothing. None before the first word, or if the
+    /// model did not learn what is not for it.
+    ///
+    /// ```
+    /// # let parts = tapir::doctest::with_intents(tapir::doctest::parts());
+    /// # let model = tapir::Model::from_parts(parts)?;
+    /// let mut session = model.session();
+    /// session.update(["my", "sister", "is", "a", "nurse"])?;
+    /// if session.in_domain().is_some_and(|probability| probability < 0.5) {
+    ///     println!("that was not for me");
+    /// }
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn in_domain(&self) -> Option<f32> {
+        let config = self.model.config();
+        let (outside, intents) = self.history.intent().filter(|_| config.outside)?.split_last()?;
+        Some(
+            config
+                .calibration
+                .in_domain
+                .probability(crate::calibration::evidence(*outside, intents)),
+        )
     }
 
     /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from
@@ -652,7 +682,7 @@ impl Session {
             kept.insert(history.reviser_input().to_vec(), [logits, intent].concat());
         }
         let known = kept.as_ref().and_then(|kept| kept.get(history.reviser_input()));
-        let known = known.map(|kept| kept.split_at(kept.len() - model.config().intents));
+        let known = known.map(|kept| kept.split_at(kept.len() - model.config().intent_outputs()));
         if let Some((logits, intent)) = fresh.or(known) {
             history.revise(logits, intent, model.decoder());
         }

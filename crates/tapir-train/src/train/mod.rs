@@ -3,6 +3,7 @@
 
 mod policy;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -137,6 +138,8 @@ struct TrainingRun<'a> {
     recombined: Vec<Sentence>,
     /// Sentences without labels (what stands for them means nothing), on which it teaches, too.
     text: Vec<Sentence>,
+    /// Sentences of other domains, without labels either: to learn from, and to judge by.
+    outside: (Vec<Sentence>, Vec<Sentence>),
     /// What the reviser says of every sentence that it teaches on, once it was asked.
     lessons: OnceCell<Vec<Lesson>>,
     /// Spellings of the words that the first pass learns from, where it reads them.
@@ -264,6 +267,7 @@ impl<'a> TrainingRun<'a> {
         };
         let config = Config {
             intents: intents.as_ref().map_or(0, Labels::len),
+            outside: !preset.outside.is_empty(),
             ..preset.config(&task, reviser, dim, name, gain)
         };
         config.validate("the model of the preset and its encoder")?;
@@ -274,9 +278,15 @@ impl<'a> TrainingRun<'a> {
         let mut random = Random::at(preset.seed, &[RECOMBINED]);
         let recombined = recombine(&sentences, count, &mut random);
         let text = match &preset.teaching.text {
-            Some(path) => read_text(Path::new(path), &task, &labels)?,
+            Some(path) => read_text(path, &task, &labels)?,
             None => Vec::new(),
         };
+        let mut outside = (Vec::new(), Vec::new());
+        for path in &preset.outside {
+            for (i, sentence) in read_text(path, &task, &labels)?.into_iter().enumerate() {
+                if i % 10 == 9 { outside.1.push(sentence) } else { outside.0.push(sentence) }
+            }
+        }
         Ok(Self {
             preset,
             options,
@@ -291,6 +301,7 @@ impl<'a> TrainingRun<'a> {
             generator,
             recombined,
             text,
+            outside,
             lessons,
             spellings: OnceCell::new(),
         })
@@ -459,6 +470,16 @@ impl<'a> TrainingRun<'a> {
         Ok(examples)
     }
 
+    /// Tells the last examples, those of other domains, from the others: nothing is learnt from them
+    /// but that they are that.
+    fn mark_outside(&self, examples: &mut [Example]) {
+        let first = examples.len() - self.outside.0.len();
+        for example in &mut examples[first..] {
+            example.labels.fill(None);
+            example.intent = Some(self.config.intents as u16);
+        }
+    }
+
     /// Sentences for the first pass to learn from: unknown words by their spelling, where it reads
     /// that.
     fn first_pass_examples(
@@ -548,7 +569,10 @@ impl<'a> TrainingRun<'a> {
     fn reviser_stage(&self, sentences: &[&Sentence]) -> Result<Stage<'_>> {
         let training = &self.preset.training.reviser;
         let (name, objective) = (StageName::Reviser, Objective::Reviser);
-        let examples = self.examples(sentences, &[])?;
+        let outside = &self.outside.0;
+        let all: Vec<_> = sentences.iter().copied().chain(outside).collect();
+        let mut examples = self.examples(&all, &[])?;
+        self.mark_outside(&mut examples);
         let mut stage = self.stage(name, objective, self.reviser_config(), training, examples);
         if let ReviserSource::Pretrained(encoder) = &self.preset.reviser {
             let mut weights = stage.new_weights();
@@ -562,7 +586,7 @@ impl<'a> TrainingRun<'a> {
         &self,
         on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<StageReport> {
-        let (sentences, actions) = match self.preset.actions {
+        let (mut sentences, actions) = match self.preset.actions {
             ActionSource::Generator => {
                 let (actions, sentences) =
                     (self.result(StageName::Actions), self.train_sentences());
@@ -574,15 +598,17 @@ impl<'a> TrainingRun<'a> {
         };
         let training = &self.preset.training.first_pass;
         let (name, objective) = (StageName::FirstPass, Objective::FirstPass);
+        let labelled = sentences.len() - self.text.len();
+        sentences.extend(&self.outside.0);
         let mut examples = self.first_pass_examples(&sentences, &actions)?;
+        self.mark_outside(&mut examples);
         let distillation = self.preset.teaching.distillation;
         if distillation > 0.0 {
             for (example, lesson) in examples.iter_mut().zip(self.lessons()?) {
                 example.teacher.clone_from(&lesson.newest);
             }
         }
-        let labelled = examples.len() - self.text.len();
-        if labelled < examples.len() {
+        if !self.text.is_empty() {
             for (example, lesson) in examples.iter_mut().zip(self.lessons()?).skip(labelled) {
                 let said = lesson.labels.last().into_iter().flatten().map(|label| Some(*label));
                 let delay = std::iter::repeat_n(None, self.config.delay);
@@ -677,8 +703,14 @@ fn train_sentences<'a>(preset: &Preset, corpus: &'a Corpus) -> Vec<&'a Sentence>
 
 /// The sentences of a plain text, a line each, in the task's words. Lines without a word, or with
 /// more words than the task's sentences may have, are left out.
-fn read_text(path: &Path, task: &Task, labels: &Labels) -> Result<Vec<Sentence>> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+///
+/// A name without such a file is that of a text that ships.
+fn read_text(name: &str, task: &Task, labels: &Labels) -> Result<Vec<Sentence>> {
+    let path = Path::new(name);
+    let text = match tapir_models::text(name) {
+        Some(text) if !path.exists() => text.into(),
+        _ => Cow::from(std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?),
+    };
     let tokenizer = task.tokenizer.unwrap_or_default();
     let nothing = labels.get(0);
     let sentence = |line: &str| {

@@ -43,7 +43,7 @@ impl Processor {
         };
         let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
         let output = Affine::load(tensors, "processor.output", labels, hidden)?;
-        let intent = match config.intents {
+        let intent = match config.intent_outputs() {
             0 => None,
             count => Some(Affine::load(tensors, "processor.intent", count, hidden)?),
         };

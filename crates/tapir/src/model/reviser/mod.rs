@@ -80,7 +80,7 @@ impl Reviser {
         };
         let layers = (0..sizes.layers).map(layer).collect::<Result<_>>()?;
         let output = Affine::load(tensors, "reviser.output", labels, d)?;
-        let intent = match config.intents {
+        let intent = match config.intent_outputs() {
             0 => None,
             count => Some(Affine::load(tensors, "reviser.intent", count, d)?),
         };
