@@ -66,6 +66,7 @@ pub(crate) struct Options {
     pub(crate) window: Option<usize>,
     pub(crate) mode: Option<String>,
     pub(crate) final_pass: Option<bool>,
+    pub(crate) settled: Option<f32>,
 }
 
 impl Options {
@@ -86,6 +87,9 @@ impl Options {
         }
         if self.final_pass == Some(false) {
             options = options.final_pass(FinalPass::Policy);
+        }
+        if let Some(settled) = self.settled {
+            options = options.settled(settled);
         }
         Ok(options)
     }

@@ -97,7 +97,7 @@ impl Model {
         progress: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let final_pass = Some(final_pass);
-        let options = Options { threshold, undo: None, window, mode, final_pass };
+        let options = Options { threshold, window, mode, final_pass, ..Options::default() };
         tag::tag(&self.inner, what, &options, threads, progress)
     }
 
@@ -111,7 +111,11 @@ impl Model {
     /// - `mode`: "two-pass", "restart" (the reviser at every word) or "first-pass"; by default what
     ///   the model has.
     /// - `final_pass`: whether `finish` revises a last time.
-    #[pyo3(signature = (*, threshold=None, undo=32, window=None, mode=None, final_pass=true))]
+    /// - `settled`: updates say what is settled: the labels, spans and intent that will stay as they
+    ///   are with at least this probability, such as 0.95. The model must be calibrated.
+    #[pyo3(signature = (
+        *, threshold=None, undo=32, window=None, mode=None, final_pass=true, settled=None
+    ))]
     fn session(
         slf: &Bound<'_, Self>,
         threshold: Option<f32>,
@@ -119,10 +123,11 @@ impl Model {
         window: Option<usize>,
         mode: Option<String>,
         final_pass: bool,
+        settled: Option<f32>,
     ) -> PyResult<Session> {
         let this = slf.get();
         let (undo, final_pass) = (Some(undo), Some(final_pass));
-        let options = Options { threshold, undo, window, mode, final_pass };
+        let options = Options { threshold, undo, window, mode, final_pass, settled };
         let session = this.inner.session_with(options.build()?).map_err(refused)?;
         let mode = options.mode()?.unwrap_or_else(|| this.inner.default_mode());
         Ok(Session::new(session, mode, slf.clone().unbind(), this.names.clone_ref(slf.py())))

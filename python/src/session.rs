@@ -125,6 +125,29 @@ impl Session {
         PyArray1::from_vec(py, probabilities)
     }
 
+    /// The probability that each of these labels will not change any more in this utterance, as a
+    /// numpy array; None if the model was not calibrated.
+    #[getter]
+    fn stabilities<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f32>>> {
+        let stabilities = self.lock().stabilities();
+        stabilities.map(|stabilities| PyArray1::from_vec(py, stabilities))
+    }
+
+    /// The probability that a span will stay as it is: that its labels do, and that the word after
+    /// it does not continue it. None if there is no such stretch of words, or the model was not
+    /// calibrated.
+    fn span_stability(&self, span: &Span) -> Option<f32> {
+        let Span { label, start, end, .. } = span;
+        self.lock().span_stability(&tapir::Span { label: label.clone(), start: *start, end: *end })
+    }
+
+    /// The probability that the utterance is one of those that the model is for, as far as it was
+    /// heard; None before the first word, or if the model did not learn what is not for it.
+    #[getter]
+    fn in_domain(&self) -> Option<f32> {
+        self.lock().in_domain()
+    }
+
     /// What the utterance is about, as far as it was heard; None if the model knows no intents, or
     /// before the first word.
     #[getter]

@@ -26,14 +26,21 @@ impl Edit {
     const __match_args__: (&str, &str, &str) = ("position", "label", "old");
 
     #[new]
-    #[pyo3(signature = (position, label, old=None, probability=1.0))]
-    fn new(position: usize, label: &str, old: Option<&str>, probability: f32) -> Self {
+    #[pyo3(signature = (position, label, old=None, probability=1.0, stability=None))]
+    fn new(
+        position: usize,
+        label: &str,
+        old: Option<&str>,
+        probability: f32,
+        stability: Option<f32>,
+    ) -> Self {
         let (label, old) = (label.into(), old.map(Label::from));
-        Self(tapir::Edit { position, label, old, probability })
+        Self(tapir::Edit { position, label, old, probability, stability })
     }
 
-    fn __getnewargs__(&self) -> (usize, &str, Option<&str>, f32) {
-        (self.0.position, &self.0.label, self.0.old.as_deref(), self.0.probability)
+    fn __getnewargs__(&self) -> (usize, &str, Option<&str>, f32, Option<f32>) {
+        let tapir::Edit { position, label, old, probability, stability } = &self.0;
+        (*position, label, old.as_deref(), *probability, *stability)
     }
 
     /// Index of the word, from 0 at the session's start.
@@ -60,6 +67,13 @@ impl Edit {
         self.0.probability
     }
 
+    /// The probability that the label will not change any more in this utterance; None if the model
+    /// was not calibrated.
+    #[getter]
+    fn stability(&self) -> Option<f32> {
+        self.0.stability
+    }
+
     fn __repr__(&self) -> String {
         format!("Edit({})", edit(&self.0))
     }
@@ -67,7 +81,7 @@ impl Edit {
 
 /// `2: O -> B-x, 0.97`
 fn edit(edit: &tapir::Edit) -> String {
-    let tapir::Edit { position, label, old, probability } = edit;
+    let tapir::Edit { position, label, old, probability, .. } = edit;
     match old {
         Some(old) => format!("{position}: {} -> {}, {probability:.2}", &**old, &**label),
         None => format!("{position}: {}, {probability:.2}", &**label),
@@ -97,8 +111,10 @@ pub(crate) struct Update(pub(crate) tapir::Update);
 impl Update {
     #[new]
     #[pyo3(signature = (
-        step, action=None, policy=None, edits=Vec::new(), length=0, committed=0, intent=None
+        step, action=None, policy=None, edits=Vec::new(), length=0, committed=0, intent=None,
+        settled=None
     ))]
+    #[allow(clippy::too_many_arguments)] // by name in Python
     fn new(
         step: usize,
         action: Option<&str>,
@@ -107,7 +123,9 @@ impl Update {
         length: usize,
         committed: usize,
         intent: Option<PyRef<'_, Intent>>,
+        settled: Option<PyRef<'_, Settled>>,
     ) -> PyResult<Self> {
+        let settled = settled.map(|settled| settled.0.clone());
         let intent = intent.map(|intent| intent.0.clone());
         let action = match action {
             None => None,
@@ -120,16 +138,26 @@ impl Update {
             }
         };
         let edits = edits.iter().map(|edit| edit.0.clone()).collect();
-        Ok(Self(tapir::Update { step, action, policy, edits, length, committed, intent }))
+        Ok(Self(tapir::Update { step, action, policy, edits, length, committed, intent, settled }))
     }
 
     #[allow(clippy::type_complexity)] // Python's tuple of arguments
     fn __getnewargs__(
         &self,
-    ) -> (usize, Option<&'static str>, Option<f32>, Vec<Edit>, usize, usize, Option<Intent>) {
+    ) -> (
+        usize,
+        Option<&'static str>,
+        Option<f32>,
+        Vec<Edit>,
+        usize,
+        usize,
+        Option<Intent>,
+        Option<Settled>,
+    ) {
         let tapir::Update { step, policy, edits, length, committed, .. } = &self.0;
         let edits = edits.iter().cloned().map(Edit).collect();
-        (*step, self.action(), *policy, edits, *length, *committed, self.intent())
+        let (intent, settled) = (self.intent(), self.settled());
+        (*step, self.action(), *policy, edits, *length, *committed, intent, settled)
     }
 
     /// Words read so far.
@@ -181,6 +209,13 @@ impl Update {
         self.0.intent.clone().map(Intent)
     }
 
+    /// What is settled since the answer before, where the session was asked for that
+    /// (`model.session(settled=0.95)`); None if nothing is.
+    #[getter]
+    fn settled(&self) -> Option<Settled> {
+        self.0.settled.clone().map(Settled)
+    }
+
     /// Did the policy revise at the last word?
     #[getter]
     fn revised(&self) -> bool {
@@ -218,6 +253,9 @@ impl Update {
         if let Some(intent) = intent {
             let _ = write!(text, ", intent={} {:.3}", intent.label, intent.probability);
         }
+        if let Some(settled) = self.settled() {
+            let _ = write!(text, ", settled={:?}", settled.0.words);
+        }
         text.push(')');
         text
     }
@@ -235,13 +273,21 @@ impl Intent {
     const __match_args__: (&str, &str, &str) = ("label", "probability", "changed");
 
     #[new]
-    #[pyo3(signature = (label, probability, changed=false))]
-    fn new(label: &str, probability: f32, changed: bool) -> Self {
-        Self(tapir::Intent { label: label.into(), probability, changed })
+    #[pyo3(signature = (label, probability, changed=false, stability=None, in_domain=None))]
+    fn new(
+        label: &str,
+        probability: f32,
+        changed: bool,
+        stability: Option<f32>,
+        in_domain: Option<f32>,
+    ) -> Self {
+        let label = label.into();
+        Self(tapir::Intent { label, probability, changed, stability, in_domain })
     }
 
-    fn __getnewargs__(&self) -> (&str, f32, bool) {
-        (&self.0.label, self.0.probability, self.0.changed)
+    fn __getnewargs__(&self) -> (&str, f32, bool, Option<f32>, Option<f32>) {
+        let tapir::Intent { label, probability, changed, stability, in_domain } = &self.0;
+        (label, *probability, *changed, *stability, *in_domain)
     }
 
     /// Its label.
@@ -262,10 +308,71 @@ impl Intent {
         self.0.changed
     }
 
+    /// The probability that it will not change any more in this utterance; None if the model was not
+    /// calibrated.
+    #[getter]
+    fn stability(&self) -> Option<f32> {
+        self.0.stability
+    }
+
+    /// The probability that the utterance is one of those that the model is for; None if it did not
+    /// learn what is not.
+    #[getter]
+    fn in_domain(&self) -> Option<f32> {
+        self.0.in_domain
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let tapir::Intent { label, probability, changed } = &self.0;
+        let tapir::Intent { label, probability, changed, .. } = &self.0;
         let changed = if *changed { ", changed" } else { "" };
         Ok(format!("Intent({}, {probability:.3}{changed})", quoted(py, label)?))
+    }
+}
+
+/// What is settled since the answer before: it will stay as it is, as likely as was asked for. It
+/// is said once; what changes all the same is an edit like any other, and may settle anew.
+#[pyclass(frozen, eq, module = "tapir")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Settled(tapir::Settled);
+
+#[pymethods]
+impl Settled {
+    #[new]
+    #[pyo3(signature = (words=Vec::new(), spans=Vec::new(), intent=false))]
+    fn new(words: Vec<usize>, spans: Vec<PyRef<'_, Span>>, intent: bool) -> Self {
+        let spans = spans.iter().map(|span| {
+            let Span { label, start, end, .. } = &**span;
+            tapir::Span { label: label.clone(), start: *start, end: *end }
+        });
+        Self(tapir::Settled { words, spans: spans.collect(), intent })
+    }
+
+    fn __getnewargs__(&self) -> (Vec<usize>, Vec<Span>, bool) {
+        (self.0.words.clone(), self.spans(), self.0.intent)
+    }
+
+    /// The words whose labels are, by position.
+    #[getter]
+    fn words(&self) -> Vec<usize> {
+        self.0.words.clone()
+    }
+
+    /// The spans that are: all their words, and the one after them.
+    #[getter]
+    fn spans(&self) -> Vec<Span> {
+        self.0.spans.iter().map(|span| Span::of(span.clone(), None)).collect()
+    }
+
+    /// Is the intent?
+    #[getter]
+    fn intent(&self) -> bool {
+        self.0.intent
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let spans: PyResult<Vec<_>> = self.spans().iter().map(|span| span.__repr__(py)).collect();
+        let intent = if self.0.intent { ", intent" } else { "" };
+        Ok(format!("Settled(words={:?}, spans=[{}]{intent})", self.0.words, spans?.join(", ")))
     }
 }
 

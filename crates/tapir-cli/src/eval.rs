@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use tapir::Mode;
 use tapir_data::write_atomically;
-use tapir_eval::{Against, Evaluation, ModelInfo, Record, Setting};
+use tapir_eval::{
+    Against, Evaluation, InDomainScores, ModelInfo, Record, Setting, StabilityScores,
+};
 
-use crate::measure::{Output, Subject, heading, progress, results};
+use crate::measure::{Output, Subject, heading, other_text, progress, results};
 
 /// Measure a model word by word: scores, edit overhead, correction time, relative correctness,
 /// actions, quality of revisions, cost
@@ -31,6 +33,10 @@ pub(crate) struct Eval {
     /// Compare the labels with those of another model, such as the same one in f32
     #[arg(long, value_name = "MODEL")]
     against: Option<PathBuf>,
+    /// Text of other domains, a sentence per line, a file or a text that ships (alarms, english,
+    /// requests): measure whether the model knows that it is not for it
+    #[arg(long, value_name = "FILE|NAME")]
+    outside: Vec<String>,
     /// Note the scores in the model's config.json, for whoever is given the model
     #[arg(long)]
     keep: bool,
@@ -64,6 +70,18 @@ impl Eval {
         results.evaluation = Some(evaluation);
         if self.reference {
             results.reference = Some(measure(setting.mode(Mode::Restart), "reference")?.1);
+        }
+        if self.threshold.is_none() {
+            results.stability = StabilityScores::of(&model, &dataset)?;
+        }
+        for name in &self.outside {
+            let others = other_text(&model, name)?;
+            match InDomainScores::of(&model, &dataset, name, &others)? {
+                Some(scores) => results.in_domain.push(scores),
+                None => bail!(
+                    "--outside: the model did not learn what is not for it (`outside` in its preset)"
+                ),
+            }
         }
         if let Some(folder) = &self.against {
             let (_, task) = self.subject.given.split()?;
@@ -105,6 +123,16 @@ impl Eval {
                 if self.by_label {
                     blocks.push(evaluation.score_table().to_text());
                 }
+            }
+            let stability = results.stability.iter().flat_map(StabilityScores::tables);
+            blocks.extend(stability.map(|table| table.to_text()));
+            for InDomainScores { outside, area, refused, taken, .. } in &results.in_domain {
+                blocks.push(format!(
+                    "against {outside}: area under the curve {area:.3}; below 0.5 are {:.1} % of \
+                     its own sentences and {:.1} % of the others\n",
+                    100.0 * refused,
+                    100.0 * (1.0 - taken)
+                ));
             }
             blocks
         })

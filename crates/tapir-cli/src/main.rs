@@ -15,6 +15,8 @@ mod bench;
 #[cfg(feature = "serve")]
 mod bench_serve;
 #[cfg(feature = "eval")]
+mod calibrate;
+#[cfg(feature = "eval")]
 mod check;
 #[cfg(feature = "shell")]
 mod completions;
@@ -117,6 +119,8 @@ enum Command {
     #[cfg(feature = "eval")]
     Sweep(sweep::Sweep),
     #[cfg(feature = "eval")]
+    Calibrate(calibrate::Calibrate),
+    #[cfg(feature = "eval")]
     Analyze(analyze::Analyze),
     #[cfg(feature = "eval")]
     Trace(trace::Trace),
@@ -163,6 +167,8 @@ fn main() -> std::process::ExitCode {
         Command::Eval(command) => command.run(),
         #[cfg(feature = "eval")]
         Command::Sweep(command) => command.run(),
+        #[cfg(feature = "eval")]
+        Command::Calibrate(command) => command.run(),
         #[cfg(feature = "eval")]
         Command::Analyze(command) => command.run(),
         #[cfg(feature = "eval")]

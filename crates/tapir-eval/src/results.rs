@@ -8,7 +8,8 @@ use tapir::{Model, ReviserKind};
 use tapir_data::write_atomically;
 
 use crate::{
-    Against, Analysis, Bench, Choice, Dataset, Error, Evaluation, Provenance, Result, Sweep, Trace,
+    Against, Analysis, Bench, Choice, Dataset, Error, Evaluation, InDomainScores, Provenance,
+    Result, StabilityScores, Sweep, Trace,
 };
 
 /// The version of the file that this build writes, and the only one that it reads.
@@ -34,6 +35,12 @@ pub struct Results {
     /// Metrics of the restart-incremental reference: its reviser at every word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Evaluation>,
+    /// Whether answers stay as often as the model says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stability: Option<StabilityScores>,
+    /// How well the model tells what is not for it, by the text that is not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_domain: Vec<InDomainScores>,
     /// How far another model agrees, such as the same one in f32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
@@ -123,6 +130,8 @@ impl Results {
             provenance,
             evaluation: None,
             reference: None,
+            stability: None,
+            in_domain: Vec::new(),
             against: None,
             sweep: None,
             choice: None,
@@ -215,6 +224,10 @@ impl Results {
         self.provenance.seconds = seconds;
         self.evaluation = other.evaluation.or(self.evaluation.take());
         self.reference = other.reference.or(self.reference.take());
+        self.stability = other.stability.or(self.stability.take());
+        if !other.in_domain.is_empty() {
+            self.in_domain = other.in_domain;
+        }
         self.sweep = other.sweep.or(self.sweep.take());
         self.choice = other.choice.or(self.choice.take());
         self.analysis = other.analysis.or(self.analysis.take());

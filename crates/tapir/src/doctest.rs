@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::{
-    BertConfig, Config, ControllerConfig, EncoderFiles, Labels, Parts, ProcessorConfig,
-    ReviserConfig, ReviserKind, TensorWriter, Vocabulary, WordPieces,
+    BertConfig, Calibration, Config, ControllerConfig, EncoderFiles, Labels, Logistic, Parts,
+    ProcessorConfig, ReviserConfig, ReviserKind, TensorWriter, Vocabulary, WordPieces,
 };
 
 /// The parts of the tiny model.
@@ -42,6 +42,18 @@ pub fn with_intents(parts: Parts) -> Parts {
     (config.intents, config.outside) = (3, true);
     let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
     Parts { pieces, ..parts }
+}
+
+/// The same with intents, and numbers in place of a calibration.
+pub fn calibrated() -> Parts {
+    let mut parts = with_intents(self::parts());
+    parts.config.calibration = Calibration {
+        labels: Some(Logistic([0.5, 1.0, 0.8, -0.3, 0.6, -0.1, 0.3])),
+        spans: Some(Logistic([-0.5, 0.9, -1.0])),
+        intent: Some(Logistic([0.2, 1.5, 0.4, -0.1, 0.2])),
+        in_domain: Some(Logistic([0.1, 1.2])),
+    };
+    parts
 }
 
 /// The pieces of the tiny pretrained reviser: whole words, parts of words, and letters.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::Label;
+use crate::{Label, Settled};
 
 /// What the policy chose for a word (eq. 11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -27,6 +27,10 @@ pub struct Edit {
     pub old: Option<Label>,
     /// The model's probability for the label, in (0, 1].
     pub probability: f32,
+    /// The probability that the label will not change any more in this utterance
+    /// ([`Session::stability`](crate::Session::stability)); none if the model was not calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stability: Option<f32>,
 }
 
 /// What an utterance is about.
@@ -39,6 +43,14 @@ pub struct Intent {
     /// Is it another one than in the answer before, or the first?
     #[serde(default, skip_serializing_if = "is_false")]
     pub changed: bool,
+    /// The probability that it will not change any more in this utterance; none if the model was not
+    /// calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stability: Option<f32>,
+    /// The probability that the utterance is one of those that the model is for; none if it did not
+    /// learn what is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_domain: Option<f32>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
@@ -71,6 +83,10 @@ pub struct Update {
     /// while it has read no word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
+    /// What is settled since the answer before, where that was asked for
+    /// ([`SessionOptions::settled`](crate::SessionOptions::settled)); none if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settled>,
 }
 
 impl Update {

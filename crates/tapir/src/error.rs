@@ -85,6 +85,17 @@ pub enum Error {
         /// The value.
         threshold: f32,
     },
+    /// A probability from which on something counts as settled that is none.
+    #[error("`settled` is {probability}, expected a probability above 0, such as 0.95")]
+    Settled {
+        /// The value.
+        probability: f32,
+    },
+    /// The model does not know how far its labels can be trusted.
+    #[error(
+        "`settled` needs a model that was calibrated: `tapir calibrate` does that, and training does"
+    )]
+    NotCalibrated,
     /// The model lacks a component that the mode needs.
     #[error("mode {mode:?} needs a {part}, and the model has none")]
     MissingPart {

@@ -74,6 +74,7 @@ mod pieces;
 pub mod protocol;
 mod session;
 mod session_options;
+mod stability;
 #[cfg(feature = "store")]
 mod store;
 mod tape;
@@ -84,7 +85,7 @@ mod vocabulary;
 mod word;
 
 pub use bytes::Bytes;
-pub use calibration::{Calibration, LogOdds};
+pub use calibration::{Calibration, Evidence, Logistic};
 pub use config::{
     Activation, BertConfig, Config, ControllerConfig, ControllerInput, FORMAT_VERSION, NormKind,
     ProcessorConfig, ReviserConfig, ReviserKind, Scheme,
@@ -102,6 +103,7 @@ pub use parts::Parts;
 pub use pieces::{PieceRules, WordPieces};
 pub use session::{Finish, LONGEST_WORD, Session};
 pub use session_options::{FinalPass, Mode, SessionOptions};
+pub use stability::Settled;
 #[cfg(feature = "store")]
 pub use store::amend;
 #[doc(hidden)]

@@ -15,8 +15,8 @@ use crate::history::{History, Mark, Step};
 use crate::session_options::check_threshold;
 use crate::word::Words;
 use crate::{
-    Action, Edit, Error, FinalPass, Intent, Label, Mode, Model, Result, SessionOptions, Span,
-    Update, Vocabulary,
+    Action, Edit, Error, FinalPass, Intent, Label, Mode, Model, Result, Scheme, SessionOptions,
+    Settled, Span, Update, Vocabulary,
 };
 
 /// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost
@@ -61,8 +61,18 @@ pub struct Session {
     told: Vec<u16>,
     /// The intent that the user knows of.
     told_intent: Option<u16>,
+    /// Where the option is set: the probability, and what the user knows to be settled.
+    settled: Option<(f32, Told)>,
     /// Words that are given, while they are looked up.
     given: Words,
+}
+
+/// What a user knows to be settled.
+#[derive(Default)]
+struct Told {
+    /// Of each word that is still held: its label, if that is.
+    words: Vec<Option<u16>>,
+    intent: Option<u16>,
 }
 
 /// How far a session is with what it was given.
@@ -106,6 +116,7 @@ impl Session {
             mark: Default::default(),
             told: Vec::new(),
             told_intent: None,
+            settled: options.settled.map(|least| (least, Told::default())),
             given: Words::default(),
             model,
         }
@@ -238,6 +249,7 @@ impl Session {
         self.begin()?;
         let keep = if restart {
             self.history.clear();
+            self.unsettle();
             0
         } else {
             self.take_back(taken_back);
@@ -358,6 +370,7 @@ impl Session {
     /// ```
     pub fn take_provisional(&mut self) -> Option<Update> {
         (self.work() == Some(Work::Revision)).then(|| {
+            // A revision is about to change what would settle now.
             let update = self.changes();
             self.count_as_told();
             update
@@ -372,6 +385,10 @@ impl Session {
         self.progress = Progress::default();
         self.told.clear();
         self.told_intent = None;
+        if let Some((_, told)) = &mut self.settled {
+            told.words.clear();
+            told.intent = None;
+        }
     }
 
     /// Words read so far (NULL tokens of a finished, delayed session included).
@@ -387,10 +404,15 @@ impl Session {
     /// How many labels, from the start, will never be edited again: none while the session is
     /// shorter than its window and undo, all of them when it is finished.
     pub fn committed(&self) -> usize {
-        if self.progress.phase == Phase::Finished && self.work().is_none() {
+        if self.is_final() {
             return self.first() + self.label_ids().len();
         }
         self.history.committed()
+    }
+
+    /// Has it ended, with nothing left to compute?
+    pub(crate) fn is_final(&self) -> bool {
+        self.progress.phase == Phase::Finished && self.work().is_none()
     }
 
     /// The first word whose label is still held: 0 until a session is longer than its window and
@@ -446,7 +468,13 @@ impl Session {
         let (intents, id) = (self.model.intents()?, self.intent_id()?);
         let probability = intents.probability(self.intent_logits()?, id);
         let changed = self.told_intent != Some(id);
-        Some(Intent { label: intents.get(id).clone(), probability, changed })
+        Some(Intent {
+            label: intents.get(id).clone(),
+            probability,
+            changed,
+            stability: self.intent_stability(),
+            in_domain: self.in_domain(),
+        })
     }
 
     /// Its id in [`Model::intents`].
@@ -454,8 +482,8 @@ impl Session {
         Some(self.model.intents()?.best(self.intent_logits()?))
     }
 
-    /// Those of the intents, by their ids.
-    fn intent_logits(&self) -> Option<&[f32]> {
+    /// The logits of the intents, by their ids.
+    pub(crate) fn intent_logits(&self) -> Option<&[f32]> {
         self.history.intent().map(|outputs| &outputs[..self.model.config().intents])
     }
 
@@ -463,31 +491,6 @@ impl Session {
     /// [`intent`](Self::intent).
     pub fn intent_distribution(&self) -> Option<Vec<f32>> {
         Some(self.model.intents()?.distribution(self.intent_logits()?))
-    }
-
-    /// How likely it is that the utterance is one of those that the model is for, as far as it was
-    /// heard: the others are labelled, too, and mean nothing. None before the first word, or if the
-    /// model did not learn what is not for it.
-    ///
-    /// ```
-    /// # let parts = tapir::doctest::with_intents(tapir::doctest::parts());
-    /// # let model = tapir::Model::from_parts(parts)?;
-    /// let mut session = model.session();
-    /// session.update(["my", "sister", "is", "a", "nurse"])?;
-    /// if session.in_domain().is_some_and(|probability| probability < 0.5) {
-    ///     println!("that was not for me");
-    /// }
-    /// # Ok::<(), tapir::Error>(())
-    /// ```
-    pub fn in_domain(&self) -> Option<f32> {
-        let config = self.model.config();
-        let (outside, intents) = self.history.intent().filter(|_| config.outside)?.split_last()?;
-        Some(
-            config
-                .calibration
-                .in_domain
-                .probability(crate::calibration::evidence(*outside, intents)),
-        )
     }
 
     /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from
@@ -546,8 +549,12 @@ impl Session {
     fn run(&mut self) -> Update {
         self.compute();
         let update = self.changes();
+        let first = self.first();
         self.history.forget();
         self.count_as_told();
+        if let Some((_, told)) = &mut self.settled {
+            told.words.drain(..(self.history.first() - first).min(told.words.len()));
+        }
         update
     }
 
@@ -564,8 +571,49 @@ impl Session {
         self.told_intent = self.intent_id();
     }
 
+    /// What has settled since the user was last told, and counts as told now.
+    fn settle(&mut self) -> Option<Settled> {
+        let (least, mut told) = self.settled.take()?;
+        let (first, labels) = (self.first(), self.label_ids());
+        let mut settled = Settled::default();
+        told.words.resize(labels.len(), None);
+        let (recent, bound) = (self.recent(), (least / (1.0 - least)).ln());
+        for (i, label) in labels.iter().enumerate() {
+            if told.words[i] == Some(*label) {
+                continue;
+            }
+            let log_odds = self.label_log_odds(first + i, &recent);
+            told.words[i] = log_odds.filter(|log_odds| *log_odds >= bound).map(|_| *label);
+            settled.words.extend(told.words[i].map(|_| first + i));
+        }
+        // A span has settled when the last of its words has, or the one after them.
+        if !settled.words.is_empty() && self.model.config().scheme != Scheme::Plain {
+            let is_new = |word: usize| settled.words.binary_search(&word).is_ok();
+            let is_settled = |word: usize| match told.words.get(word - first) {
+                Some(told) => told.is_some(),
+                None => self.is_final(),
+            };
+            settled.spans = self.spans();
+            settled.spans.retain(|span| {
+                let mut words = span.start..=span.end;
+                words.clone().any(is_new) && words.all(is_settled)
+            });
+        }
+        let intent = self.intent_id();
+        if told.intent != intent {
+            told.intent = None;
+            let stability = self.intent_stability();
+            if stability.is_some_and(|stability| stability >= least) {
+                (told.intent, settled.intent) = (intent, true);
+            }
+        }
+        self.settled = Some((least, told));
+        (!settled.is_empty()).then_some(settled)
+    }
+
     /// What has changed since the user was last told.
-    fn changes(&self) -> Update {
+    fn changes(&mut self) -> Update {
+        let settled = if self.progress.revision_due { None } else { self.settle() };
         let (first, labels) = (self.first(), self.label_ids());
         let name = |id: &u16| self.model.labels().get(*id).clone();
         let changed =
@@ -578,6 +626,7 @@ impl Session {
                 label: name(label),
                 old,
                 probability: self.probability(position, *label),
+                stability: self.stability(position),
             }
         }));
         let Progress { revision_due, last, .. } = self.progress;
@@ -589,12 +638,21 @@ impl Session {
             length: first + labels.len(),
             committed: self.committed(),
             intent: self.intent(),
+            settled,
         }
     }
 
     fn take_back(&mut self, words: usize) {
         if self.history.take_back(words) {
             batch::remember(self);
+        }
+        self.unsettle();
+    }
+
+    /// What was said of words that are gone does not hold for those that take their place.
+    fn unsettle(&mut self) {
+        if let Some((_, told)) = &mut self.settled {
+            told.words.truncate(self.history.labels().len());
         }
     }
 

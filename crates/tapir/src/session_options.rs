@@ -45,6 +45,7 @@ pub struct SessionOptions {
     pub(crate) undo: usize,
     pub(crate) final_pass: FinalPass,
     pub(crate) keep_revisions: bool,
+    pub(crate) settled: Option<f32>,
 }
 
 impl Default for SessionOptions {
@@ -56,6 +57,7 @@ impl Default for SessionOptions {
             undo: 32,
             final_pass: FinalPass::default(),
             keep_revisions: false,
+            settled: None,
         }
     }
 }
@@ -124,6 +126,26 @@ impl SessionOptions {
         self
     }
 
+    /// Updates say which labels, spans and intent are settled: those that will stay as they are with
+    /// at least this probability, such as 0.95. Default: they do not. The model must be
+    /// [calibrated](crate::Config::calibration).
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::calibrated())?;
+    /// let mut session = model.session_with(tapir::SessionOptions::new().settled(0.95))?;
+    /// for word in ["play", "some", "jazz"] {
+    ///     for span in session.push(word)?.settled.into_iter().flat_map(|settled| settled.spans) {
+    ///         println!("act on {} now", span.label);
+    ///     }
+    /// }
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    #[must_use]
+    pub fn settled(mut self, probability: f32) -> Self {
+        self.settled = Some(probability);
+        self
+    }
+
     /// Can this model run so? [`Model::session_with`] asks the same.
     pub fn check(&self, model: &Model) -> Result<()> {
         let first = model.first_pass();
@@ -138,6 +160,14 @@ impl SessionOptions {
         };
         if let Some(part) = missing {
             return Err(Error::MissingPart { mode, part });
+        }
+        if let Some(probability) = self.settled {
+            if !(probability > 0.0 && probability <= 1.0) {
+                return Err(Error::Settled { probability });
+            }
+            if model.config().calibration.labels.is_none() {
+                return Err(Error::NotCalibrated);
+            }
         }
         self.threshold.map_or(Ok(()), check_threshold)
     }

@@ -13,14 +13,14 @@ use std::time::Duration;
 use burn::tensor::Device;
 use serde::Serialize;
 use tapir::{
-    Bytes, Config, Encoder, Labels, Mode, Model, Parts, Precision, TensorWriter, Vocabulary,
-    WordPieces, WordVectors,
+    Bytes, Calibration, Config, Encoder, Labels, Mode, Model, Parts, Precision, TensorWriter,
+    Vocabulary, WordPieces, WordVectors,
 };
 use tapir_data::{
-    Corpus, Example, Order, Random, Sentence, Split, Task, VocabularyOptions, examples,
+    Corpus, Example, Order, Random, Sentence, Split, Task, Text, VocabularyOptions, examples,
     fitting_tokenizer, intent_set, label_set, recombine, vocabulary, write_atomically,
 };
-use tapir_eval::{Choice, Constraint, Dataset, Sweep, sweep};
+use tapir_eval::{Choice, Constraint, Dataset, Sweep, calibrate, sweep};
 
 use crate::lessons::Lesson;
 use crate::{
@@ -198,6 +198,11 @@ pub fn train(
         }
         None => None,
     };
+    if !preset.with_valid {
+        let mut parts = model.parts().clone();
+        parts.config.calibration = run.calibrate(&model)?;
+        model = parts.load()?;
+    }
     let folder = options.out.join("model");
     model.parts().replace(&folder)?;
     let scores = |split: &[Sentence]| -> Result<PassScores> {
@@ -639,6 +644,14 @@ impl<'a> TrainingRun<'a> {
         let dataset = Dataset::new(model, &self.task, &self.corpus, Split::Valid)?;
         let records = sweep(model, &dataset, &tapir_eval::fine_thresholds(), || ())?;
         Ok(constraint.choose(&Sweep::of(model, &dataset, &records))?)
+    }
+
+    /// How far its answers can be trusted.
+    fn calibrate(&self, model: &Model) -> Result<Calibration> {
+        let dataset = Dataset::new(model, &self.task, &self.corpus, Split::Valid)?;
+        let words = |sentence: &Sentence| sentence.words.iter().map(Text::to_string).collect();
+        let outside: Vec<Vec<String>> = self.outside.1.iter().map(words).collect();
+        Ok(calibrate(model, &dataset, &outside)?)
     }
 
     /// The validation score of a model.

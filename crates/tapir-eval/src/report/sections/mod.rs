@@ -6,6 +6,7 @@ mod policy;
 mod revisions;
 mod runs;
 mod scores;
+mod settled;
 mod speed;
 mod streaming;
 mod thresholds;
@@ -30,6 +31,7 @@ impl Report {
             self.thresholds(),
             self.trade_off(),
             self.agreement(),
+            self.settled(),
             self.traces(),
         ];
         all.into_iter().filter(|section| !section.parts.is_empty()).collect()

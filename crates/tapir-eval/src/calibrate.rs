@@ -1,0 +1,144 @@
+//! Fits what a model says of its own answers: will they stay, and is the utterance for it at all?
+
+use rayon::prelude::*;
+use tapir::{Calibration, Logistic, Model, Scheme, Session, SessionOptions, Span};
+
+use crate::logistic::fit;
+use crate::{Dataset, Result};
+
+/// What a session holds after a step, and what it knows of it.
+pub(crate) struct Observed {
+    pub(crate) labels: Vec<u16>,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) intent: Option<u16>,
+    pub(crate) evidence: tapir::Evidence,
+}
+
+/// An utterance as a user hears of it: after each word, and at the end.
+pub(crate) struct Followed {
+    pub(crate) steps: Vec<Observed>,
+    pub(crate) end: Observed,
+}
+
+impl Followed {
+    /// Reads words one by one, as sessions do unless they are told otherwise.
+    pub(crate) fn read(model: &Model, words: &[String]) -> Result<Self> {
+        let mut session = model.session_with(SessionOptions::new().undo(0))?;
+        let mut steps = Vec::with_capacity(words.len());
+        for word in words {
+            session.push(word)?;
+            steps.push(Observed::of(&session));
+        }
+        session.finish()?;
+        Ok(Self { steps, end: Observed::of(&session) })
+    }
+
+    pub(crate) fn read_all<'a>(
+        model: &Model,
+        sentences: impl IntoParallelIterator<Item = &'a [String], Iter: IndexedParallelIterator>,
+    ) -> Result<Vec<Self>> {
+        sentences.into_par_iter().map(|words| Self::read(model, words)).collect()
+    }
+
+    /// Does what holds after `step` hold after all that follow, and at the end?
+    fn stays(&self, step: usize, holds: impl Fn(&Observed) -> bool) -> bool {
+        self.steps[step..].iter().chain([&self.end]).all(holds)
+    }
+
+    /// Does the label of a word stay from a step on?
+    pub(crate) fn label_stays(&self, step: usize, word: usize) -> bool {
+        let label = self.steps[step].labels.get(word);
+        self.stays(step, |observed| observed.labels.get(word) == label)
+    }
+
+    /// Does a span stay as it is?
+    pub(crate) fn span_stays(&self, step: usize, span: &Span) -> bool {
+        self.stays(step, |observed| observed.spans.contains(span))
+    }
+
+    /// Does the intent stay?
+    pub(crate) fn intent_stays(&self, step: usize) -> bool {
+        let intent = self.steps[step].intent;
+        self.stays(step, |observed| observed.intent == intent)
+    }
+}
+
+impl Observed {
+    fn of(session: &Session) -> Self {
+        let plain = session.model().config().scheme == Scheme::Plain;
+        Self {
+            labels: session.label_ids().to_vec(),
+            spans: if plain { Vec::new() } else { session.spans() },
+            intent: session.intent_id(),
+            evidence: session.evidence(),
+        }
+    }
+
+    /// The spans, and what their stability is made of: see [`Calibration::spans`].
+    pub(crate) fn span_evidence(&self, labels: &Logistic<7>) -> Vec<(&Span, [f32; 3])> {
+        let log_odds: Vec<f32> =
+            self.evidence.labels.iter().map(|evidence| labels.log_odds(evidence)).collect();
+        let evidence = |span: &Span| {
+            let words = &log_odds[span.start..(span.end + 1).min(log_odds.len())];
+            let weakest = words.iter().copied().fold(f32::INFINITY, f32::min);
+            [1.0, weakest, f32::from(u8::from(span.end == log_odds.len()))]
+        };
+        self.spans.iter().map(|span| (span, evidence(span))).collect()
+    }
+}
+
+/// Fits the calibration of a model on sentences that it was not trained on, and, if it learnt what
+/// is not for it, on sentences of other domains.
+///
+/// ```
+/// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
+/// use tapir_eval::{Dataset, calibrate};
+/// let sentence = tapir_data::Sentence::new(["play", "some", "jazz"], ["O", "O", "B-genre"]);
+/// let calibration = calibrate(&model, &Dataset::of(&model, &[sentence])?, &[])?;
+/// assert!(calibration.labels.is_some() && calibration.intent.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn calibrate(model: &Model, dataset: &Dataset, outside: &[Vec<String>]) -> Result<Calibration> {
+    let words = dataset.examples.par_iter().map(|example| &example.words[..]);
+    let followed = Followed::read_all(model, words)?;
+    let (mut features, mut outcomes) = (Vec::new(), Vec::new());
+    for utterance in &followed {
+        for (step, observed) in utterance.steps.iter().enumerate() {
+            for (word, evidence) in observed.evidence.labels.iter().enumerate() {
+                features.push(*evidence);
+                outcomes.push(utterance.label_stays(step, word));
+            }
+        }
+    }
+    let labels = Logistic(fit(&features, &outcomes));
+    let (mut features, mut outcomes) = (Vec::new(), Vec::new());
+    let (mut intents, mut kept) = (Vec::new(), Vec::new());
+    for utterance in &followed {
+        for (step, observed) in utterance.steps.iter().enumerate() {
+            for (span, evidence) in observed.span_evidence(&labels) {
+                features.push(evidence);
+                outcomes.push(utterance.span_stays(step, span));
+            }
+            if let Some(evidence) = observed.evidence.intent {
+                intents.push(evidence);
+                kept.push(utterance.intent_stays(step));
+            }
+        }
+    }
+    let mut calibration = Calibration { labels: Some(labels), ..Calibration::default() };
+    calibration.spans = (!features.is_empty()).then(|| Logistic(fit(&features, &outcomes)));
+    calibration.intent = (!intents.is_empty()).then(|| Logistic(fit(&intents, &kept)));
+    if model.config().outside && !outside.is_empty() {
+        let others = Followed::read_all(model, outside.par_iter().map(|words| &words[..]))?;
+        let (mut features, mut outcomes) = (Vec::new(), Vec::new());
+        for (utterances, inside) in [(&followed, true), (&others, false)] {
+            let steps = utterances.iter().flat_map(|utterance| &utterance.steps);
+            for evidence in steps.filter_map(|observed| observed.evidence.in_domain) {
+                features.push([1.0, evidence]);
+                outcomes.push(inside);
+            }
+        }
+        calibration.in_domain = Some(Logistic(fit(&features, &outcomes)));
+    }
+    Ok(calibration)
+}

@@ -1,0 +1,183 @@
+//! Will an answer still change? What a session knows of that, and what it makes of it.
+//!
+//! A stability is a function of what the session holds now, so that taking words back takes back
+//! what they did to it, too.
+
+use serde::{Deserialize, Serialize};
+
+use crate::calibration::{Evidence, inside, log_odds, margin, sigmoid};
+use crate::{Mode, Session, Span};
+
+/// What is settled since the answer before: it will stay as it is, as likely as
+/// [`SessionOptions::settled`](crate::SessionOptions::settled) asks for. It is said once; if the
+/// label or intent changes all the same, that is an edit like any other, and it may settle anew.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settled {
+    /// The words whose labels are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<usize>,
+    /// The spans that are: all their words, and the one after them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<Span>,
+    /// Is the intent?
+    #[serde(skip_serializing_if = "crate::edit::is_false")]
+    pub intent: bool,
+}
+
+impl Settled {
+    /// Has nothing settled?
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.spans.is_empty() && !self.intent
+    }
+}
+
+/// What the last steps say of all labels alike.
+pub(crate) struct Recent {
+    /// The last step at which was revised, from 0.
+    revision: Option<usize>,
+    /// The log-odds of the last policy value; 0 after a revision.
+    policy: f32,
+    /// 1 if the last step was a revision.
+    revised: f32,
+}
+
+impl Session {
+    /// The probability that the label of a word will not change any more in this utterance. 1 where
+    /// it cannot; none if the word has no label or is forgotten, or if the model was not
+    /// [calibrated](crate::Config::calibration).
+    ///
+    /// ```
+    /// # let model = tapir::Model::from_parts(tapir::doctest::calibrated())?;
+    /// let mut session = model.session();
+    /// session.push("play")?;
+    /// let stability = session.stability(0).expect("a calibrated model");
+    /// assert!(stability > 0.0 && stability <= 1.0);
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn stability(&self, position: usize) -> Option<f32> {
+        let log_odds = self.label_log_odds(position, &self.recent())?;
+        Some(sigmoid(log_odds))
+    }
+
+    /// The [`stability`](Self::stability) of every label from [`first`](Self::first) on; none if
+    /// the model was not calibrated.
+    pub fn stabilities(&self) -> Option<Vec<f32>> {
+        let recent = self.recent();
+        let words = self.first()..self.first() + self.label_ids().len();
+        words.map(|word| self.label_log_odds(word, &recent).map(sigmoid)).collect()
+    }
+
+    /// The probability that a span of [`spans`](Self::spans) will stay as it is: that its labels do,
+    /// and that the word after it, which there may not be yet, does not continue it.
+    pub fn span_stability(&self, span: &Span) -> Option<f32> {
+        let end = self.first() + self.label_ids().len();
+        if span.start < self.first() || span.start >= span.end || span.end > end {
+            return None;
+        }
+        if self.is_final() {
+            return Some(1.0);
+        }
+        let weights = self.model().config().calibration.spans?;
+        let recent = self.recent();
+        let mut weakest = f32::INFINITY;
+        for word in span.start..(span.end + 1).min(end) {
+            weakest = weakest.min(self.label_log_odds(word, &recent)?);
+        }
+        let open = f32::from(u8::from(span.end == end));
+        Some(weights.probability(&[1.0, weakest, open]))
+    }
+
+    /// The probability that the intent will not change any more in this utterance; none if there is
+    /// no intent, or the model was not calibrated.
+    pub fn intent_stability(&self) -> Option<f32> {
+        let evidence = self.intent_evidence(&self.recent())?;
+        if self.is_final() {
+            return Some(1.0);
+        }
+        Some(self.model().config().calibration.intent?.probability(&evidence))
+    }
+
+    /// How likely it is that the utterance is one of those that the model is for, as far as it was
+    /// heard: the others are labelled, too, and mean nothing. None before the first word, or if the
+    /// model did not learn what is not for it.
+    ///
+    /// ```
+    /// # let parts = tapir::doctest::with_intents(tapir::doctest::parts());
+    /// # let model = tapir::Model::from_parts(parts)?;
+    /// let mut session = model.session();
+    /// session.update(["my", "sister", "is", "a", "nurse"])?;
+    /// if session.in_domain().is_some_and(|probability| probability < 0.5) {
+    ///     println!("that was not for me");
+    /// }
+    /// # Ok::<(), tapir::Error>(())
+    /// ```
+    pub fn in_domain(&self) -> Option<f32> {
+        let inside = self.inside()?;
+        let weights = self.model().config().calibration.in_domain;
+        Some(weights.map_or_else(|| sigmoid(inside), |weights| weights.probability(&[1.0, inside])))
+    }
+
+    /// What stability and [`in_domain`](Self::in_domain) are made of, for whoever fits them.
+    pub fn evidence(&self) -> Evidence {
+        let recent = self.recent();
+        let words = self.first()..self.first() + self.label_ids().len();
+        Evidence {
+            labels: words.filter_map(|word| self.label_evidence(word, &recent)).collect(),
+            intent: self.intent_evidence(&recent),
+            in_domain: self.inside(),
+        }
+    }
+
+    /// The log-odds of a label's stability.
+    pub(crate) fn label_log_odds(&self, position: usize, recent: &Recent) -> Option<f32> {
+        let weights = self.model().config().calibration.labels?;
+        let evidence = self.label_evidence(position, recent)?;
+        // A first pass alone never goes back.
+        let stays = self.is_final() || self.mode() == Mode::FirstPass;
+        Some(if stays { f32::INFINITY } else { weights.log_odds(&evidence) })
+    }
+
+    fn label_evidence(&self, position: usize, recent: &Recent) -> Option<[f32; 7]> {
+        let label = *self.label_ids().get(position.checked_sub(self.first())?)?;
+        let step = position + self.model().config().delay;
+        let logits = self.step_logits(step)?;
+        let first = self.model().labels().first();
+        let age = self.words() - 1 - step;
+        let flag = |is: bool| f32::from(u8::from(is));
+        Some([
+            1.0,
+            margin(&logits[first..], usize::from(label) - first),
+            (age as f32).ln_1p(),
+            flag(age == 0),
+            flag(recent.revision.is_none_or(|revision| revision < step)),
+            recent.policy,
+            recent.revised,
+        ])
+    }
+
+    fn intent_evidence(&self, recent: &Recent) -> Option<[f32; 5]> {
+        let (id, logits) = (self.intent_id()?, self.intent_logits()?);
+        let words = (self.words() as f32).ln();
+        Some([1.0, margin(logits, usize::from(id)), words, recent.policy, recent.revised])
+    }
+
+    fn inside(&self) -> Option<f32> {
+        let outputs = self.history().intent().filter(|_| self.model().config().outside)?;
+        let (outside, intents) = outputs.split_last()?;
+        Some(inside(*outside, intents))
+    }
+
+    pub(crate) fn recent(&self) -> Recent {
+        let steps = self.history().steps();
+        let before = self.words() - steps.len();
+        let last = steps.last();
+        let revised = last.is_some_and(|step| step.revised);
+        let policy = last.and_then(|step| step.policy).filter(|_| !revised);
+        Recent {
+            revision: steps.iter().rposition(|step| step.revised).map(|step| before + step),
+            policy: policy.map_or(0.0, log_odds),
+            revised: f32::from(u8::from(revised)),
+        }
+    }
+}
