@@ -24,6 +24,10 @@ pub(crate) struct Choice {
     /// own]
     #[arg(long, value_parser = threshold)]
     threshold: Option<f32>,
+    /// Say what is settled: the labels, spans and intent that will stay as they are with this
+    /// probability, such as 0.95. The model must be calibrated
+    #[arg(long, value_name = "PROBABILITY", value_parser = threshold)]
+    settled: Option<f32>,
 }
 
 impl Choice {
@@ -51,10 +55,11 @@ impl Choice {
         self.threshold
     }
 
-    /// The options of a session with that threshold.
+    /// The options of a session that runs so.
     pub(crate) fn session_options(&self) -> SessionOptions {
         let options = SessionOptions::new();
-        self.threshold.map_or(options, |threshold| options.threshold(threshold))
+        let options = self.threshold.map_or(options, |threshold| options.threshold(threshold));
+        self.settled.map_or(options, |settled| options.settled(settled))
     }
 }
 

@@ -222,8 +222,13 @@ impl Tag {
             "actions": session.actions(),
         });
         if let Some(intent) = session.intent() {
-            let Intent { label, probability, .. } = intent;
+            let outside = intent.is_outside();
+            let Intent { label, probability, in_domain, .. } = intent;
             sentence["intent"] = json!({ "label": label, "probability": probability });
+            if let Some(in_domain) = in_domain {
+                sentence["intent"]["in_domain"] = json!(in_domain);
+                sentence["intent"]["outside"] = json!(outside);
+            }
         }
         if self.steps {
             sentence["steps"] = serde_json::to_value(updates)?;
@@ -243,7 +248,12 @@ impl Tag {
             steps(out, words, updates, session.model().config().delay, colour)?;
         }
         let labels = session.labels();
-        let intent = session.intent().map(|intent| intent.label);
+        let intent = session.intent().map(|intent| match intent.in_domain {
+            Some(in_domain) if intent.is_outside() => {
+                format!("{} (not for this model: {in_domain:.2})", intent.label)
+            }
+            _ => intent.label.to_string(),
+        });
         match self.format {
             Format::Table => {
                 table(out, words, &labels)?;
@@ -352,6 +362,12 @@ fn steps(
                     .filter(|intent| intent.changed)
                     .map(|intent| format!("{mark}intent: {}{end}", intent.label)),
             )
+            .chain(update.settled.iter().flat_map(|settled| {
+                let spans = settled.spans.iter().map(|span| {
+                    format!("settled: {} {}", span.label, words[span.start..span.end].join(" "))
+                });
+                spans.chain(settled.intent.then(|| "settled: intent".to_owned()))
+            }))
             .collect();
         writeln!(out, "{word}{space}  {policy}  {action}  {}", edits.join(", "))?;
     }

@@ -74,8 +74,13 @@ async fn pass_on(
     mut asked: UnboundedReceiver<Request>,
 ) {
     let RemoteOpening { model, threshold, provisional, answers } = opening;
-    let options =
-        Options { model: Some(model), threshold, one_answer: !provisional, pretokenized: true };
+    let options = Options {
+        model: Some(model),
+        threshold,
+        settled: None,
+        one_answer: !provisional,
+        pretokenized: true,
+    };
     let fail = |error: Error| {
         tracing::warn!(session = name, %error, "not passed on");
         let reason = "the workers cannot be reached: this session was closed; start it anew";

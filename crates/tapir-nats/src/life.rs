@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// server's address.
 const MODEL: &str = "Tapir-Model";
 const THRESHOLD: &str = "Tapir-Threshold";
+const SETTLED: &str = "Tapir-Settled";
 const PROVISIONAL: &str = "Tapir-Provisional";
 const PRETOKENIZED: &str = "Tapir-Pretokenized";
 /// The sequence of the message that an answer answers.
@@ -35,6 +36,9 @@ pub struct Options {
     /// Revise when the policy value reaches this, 0 to 1; the model's own without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f32>,
+    /// Say what will stay as it is with this probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled: Option<f32>,
     /// One answer per message: none before a revision.
     pub one_answer: bool,
     /// Take words as they are, instead of giving them to the model's tokenizer.
@@ -50,6 +54,9 @@ impl Options {
         }
         if let Some(threshold) = self.threshold {
             headers.insert(THRESHOLD, threshold.to_string());
+        }
+        if let Some(settled) = self.settled {
+            headers.insert(SETTLED, settled.to_string());
         }
         if self.one_answer {
             headers.insert(PROVISIONAL, "false");
@@ -73,9 +80,14 @@ impl Options {
             let value = text.parse::<f32>().ok().filter(|value| (0.0..=1.0).contains(value));
             value.ok_or_else(|| format!("`{THRESHOLD}` is `{text}`, expected 0 to 1"))
         });
+        let settled = text(SETTLED).map(|text| {
+            let value = text.parse::<f32>().ok().filter(|value| *value > 0.0 && *value <= 1.0);
+            value.ok_or_else(|| format!("`{SETTLED}` is `{text}`, expected more than 0, up to 1"))
+        });
         Ok(Self {
             model: text(MODEL).map(str::to_owned),
             threshold: threshold.transpose()?,
+            settled: settled.transpose()?,
             one_answer: !flag(PROVISIONAL, true)?,
             pretokenized: flag(PRETOKENIZED, false)?,
         })
@@ -152,7 +164,12 @@ mod tests {
 
     #[test]
     fn headers_say_what_they_were_told() {
-        let options = Options { threshold: Some(0.1), pretokenized: true, ..Options::default() };
+        let options = Options {
+            threshold: Some(0.1),
+            settled: Some(0.95),
+            pretokenized: true,
+            ..Options::default()
+        };
         let life = Life { start: 7, digest: "ab".into(), options };
         let position = Position { input: 9, last: false };
         let headers = answer_headers(position, Some(&life));
@@ -162,7 +179,9 @@ mod tests {
 
     #[test]
     fn wrong_headers_are_named() {
-        for (name, value) in [(THRESHOLD, "2"), (PROVISIONAL, "maybe"), (PRETOKENIZED, "")] {
+        for (name, value) in
+            [(THRESHOLD, "2"), (SETTLED, "0"), (PROVISIONAL, "maybe"), (PRETOKENIZED, "")]
+        {
             let mut headers = HeaderMap::new();
             headers.insert(name, value);
             assert!(Options::from_headers(Some(&headers)).unwrap_err().contains(name));

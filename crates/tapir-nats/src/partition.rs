@@ -310,6 +310,7 @@ impl Models<'_> {
         let opened = self.shared.engine.open(Opening {
             served,
             threshold: options.threshold,
+            settled: options.settled,
             provisional: !options.one_answer,
             answers: Box::new(move |response, ended| {
                 let what = What::Answered(Box::new(response), ended);

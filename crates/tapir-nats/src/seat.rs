@@ -73,8 +73,9 @@ pub(crate) struct Seat<S> {
     draining: bool,
     /// The life that the next answer names.
     life: Option<Life>,
-    /// The threshold after the last answer, which a reset keeps.
+    /// The threshold after the last answer, and what counts as settled: a reset keeps them.
     threshold: Option<f32>,
+    settled: Option<f32>,
     /// Why the session cannot go on; the next message is told.
     broken: Option<String>,
     /// The last answer that was stored.
@@ -103,6 +104,7 @@ enum Kind {
     Reset,
     Close,
     Threshold(f32),
+    Settled(f32),
     Words,
 }
 
@@ -134,6 +136,7 @@ impl<S: Ask> Seat<S> {
             draining: false,
             life: None,
             threshold: None,
+            settled: None,
             broken: None,
             position: Position::default(),
             last: 0,
@@ -176,7 +179,7 @@ impl<S: Ask> Seat<S> {
             }
             Ok(begun) => {
                 self.session = Some((begun.session, begun.tokenizer));
-                self.threshold = life.options.threshold;
+                (self.threshold, self.settled) = (life.options.threshold, life.options.settled);
                 self.life = Some(life);
                 let count = replay.len();
                 replay.into_iter().for_each(|input| self.ask(input, engine));
@@ -222,6 +225,7 @@ impl<S: Ask> Seat<S> {
             Operation::Reset => Kind::Reset,
             Operation::Close => Kind::Close,
             Operation::Threshold(threshold) => Kind::Threshold(threshold),
+            Operation::Settled(probability) => Kind::Settled(probability),
             _ => Kind::Words,
         };
         if matches!(kind, Kind::Close) {
@@ -299,7 +303,7 @@ impl<S: Ask> Seat<S> {
         let position = Position { input: asked.input, last };
         let response = Response { session: asked.named.clone(), ..response };
         if let Some(life) = asked.begins.take() {
-            self.threshold = life.options.threshold;
+            (self.threshold, self.settled) = (life.options.threshold, life.options.settled);
             self.life = Some(life);
         }
         let mut forget_before = None;
@@ -309,11 +313,13 @@ impl<S: Ask> Seat<S> {
                 Kind::Reset if done => {
                     if let Some(life) = &mut self.life {
                         life.start = asked.input;
-                        life.options.threshold = self.threshold;
+                        (life.options.threshold, life.options.settled) =
+                            (self.threshold, self.settled);
                     }
                     forget_before = Some(asked.input);
                 }
                 Kind::Threshold(threshold) if done => self.threshold = Some(threshold),
+                Kind::Settled(probability) if done => self.settled = Some(probability),
                 Kind::Close => {
                     self.life = None;
                     self.busy = false;
@@ -371,6 +377,7 @@ mod tests {
     /// threshold, is another answer. Some words are answered provisionally first.
     struct Talker {
         threshold: RefCell<Option<f32>>,
+        settled: RefCell<Option<f32>>,
         history: RefCell<Vec<String>>,
         computed: Computed,
     }
@@ -381,13 +388,15 @@ mod tests {
             match &operation {
                 Operation::Reset => history.clear(),
                 Operation::Threshold(threshold) => *self.threshold.borrow_mut() = Some(*threshold),
+                Operation::Settled(settled) => *self.settled.borrow_mut() = Some(*settled),
                 Operation::Revoke(_) => {
                     let refusal = Response::refusal("nothing to take back");
                     return self.computed.borrow_mut().push_back(refusal);
                 }
                 other => history.push(format!("{other:?}")),
             }
-            let told = format!("{:?} {history:?}", self.threshold.borrow());
+            let (threshold, settled) = (self.threshold.borrow(), self.settled.borrow());
+            let told = format!("{threshold:?} {settled:?} {history:?}");
             let answer = Response { words: Some(vec![told]), ..Response::default() };
             if matches!(operation, Operation::Push(_)) && history.len() % 2 == 1 {
                 let provisional = Response { provisional: true, ..answer.clone() };
@@ -409,6 +418,7 @@ mod tests {
         fn begin(&self, options: &Options) -> Result<Begun<Talker>, String> {
             let session = Talker {
                 threshold: RefCell::new(options.threshold),
+                settled: RefCell::new(options.settled),
                 history: RefCell::default(),
                 computed: self.0.clone(),
             };
@@ -537,7 +547,7 @@ mod tests {
         }
     }
 
-    const MESSAGES: [&str; 9] = [
+    const MESSAGES: [&str; 10] = [
         r#"{"push": "play"}"#,
         r#"{"push": "jazz"}"#,
         r#"{"update": ["a", "b"]}"#,
@@ -545,6 +555,7 @@ mod tests {
         r#"{"finish": true}"#,
         r#"{"reset": true}"#,
         r#"{"threshold": 0.5}"#,
+        r#"{"settled": 0.9}"#,
         r#"{"close": true}"#,
         "garbage",
     ];

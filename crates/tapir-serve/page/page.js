@@ -3,6 +3,9 @@
 // What the user wants read is `wanted`; `sync` sends the messages that bring the server's session there. What is shown is
 // an `Utterance`, which only answers change. So typing, playing, running again and reconnecting are all the same thing.
 
+/** From which probability on a label counts as settled. */
+const SETTLED = 0.95;
+
 const ids = ["again", "announcer", "chart", "connection", "empty", "error", "examples", "figures", "finish", "intent", "model",
   "play", "reconnect", "reset", "spans", "speed", "spoken", "steps", "table", "text", "threshold", "threshold-value", "token",
   "token-form", "words"];
@@ -94,6 +97,7 @@ class Utterance {
     this.end = undefined;
     this.spans = undefined;
     this.intent = undefined;
+    this.sureIntent = undefined; // the intent that was said to be settled
     this.committed = 0;
   }
 
@@ -119,6 +123,8 @@ class Utterance {
     const changes = answer.edits.map((edit) => this.edit(edit)).filter(Boolean);
     const open = answer.provisional ? answer.edits.map((edit) => edit.position) : [];
     this.words.forEach((word, i) => (word.settled = !open.includes(i)));
+    for (const position of answer.settled?.words ?? []) if (this.words[position]) this.words[position].sure = true;
+    if (answer.settled?.intent) this.sureIntent = answer.intent?.label;
     this.note(request, answer);
     return changes;
   }
@@ -135,7 +141,7 @@ class Utterance {
     const word = this.words[position];
     if (!word) return undefined;
     const old = word.label;
-    Object.assign(word, { label, probability });
+    Object.assign(word, { label, probability, sure: false });
     if (old === label || old === undefined || !word.settled) return undefined;
     word.history.push(old);
     return { position, label, old };
@@ -277,6 +283,7 @@ function opened() {
   setConnection("connected");
   utterance = new Utterance(Number(ui.threshold.value));
   sent = { words: [], finished: false };
+  if (model.calibrated) stream.send({ settled: SETTLED });
   sync();
   draw();
 }
@@ -462,7 +469,7 @@ function drawWords() {
 }
 
 function drawWord(item, word, before, after) {
-  const { text, label = "", probability, history, settled } = word;
+  const { text, label = "", probability, history, settled, sure } = word;
   const joins = continues(label, before?.label);
   const joined = continues(after?.label, label);
   const key = JSON.stringify([word, joins, joined]);
@@ -471,7 +478,7 @@ function drawWord(item, word, before, after) {
 
   const { tag, type } = parts(label);
   const hue = hues.get(type);
-  const classes = { coloured: hue !== undefined, continues: joins, continued: joined, provisional: label && !settled };
+  const classes = { coloured: hue !== undefined, continues: joins, continued: joined, provisional: label && !settled, sure };
   item.className = ["word", ...Object.keys(classes).filter((name) => classes[name])].join(" ");
   item.dataset.label = label;
   item.dataset.edits = history.length;
@@ -494,10 +501,11 @@ function markOf(edits) {
   return mark;
 }
 
-function notesOn({ label, probability, history, settled }) {
+function notesOn({ label, probability, history, settled, sure }) {
   if (!label) return ["no label yet"];
   const notes = [`probability ${probability.toFixed(2)}`];
   if (!settled) notes.push("provisional");
+  if (sure) notes.push("settled");
   if (history.length) notes.push(`revised ${times(history.length)}, was ${history.join(", then ")}`);
   return notes;
 }
@@ -514,7 +522,12 @@ function flash(item) {
 function drawFound() {
   const { intent } = utterance;
   ui.intent.hidden = !intent;
-  if (intent) ui.intent.replaceChildren("Intent ", el("b", { textContent: intent.label }), ` ${(100 * intent.probability).toFixed(0)} %`);
+  if (intent) {
+    const notes = [`${(100 * intent.probability).toFixed(0)} %`];
+    if (intent.label === utterance.sureIntent) notes.push("settled");
+    if (intent.in_domain < 0.5) notes.push("but this is probably not for this model");
+    ui.intent.replaceChildren("Intent ", el("b", { textContent: intent.label }), ` ${notes.join(", ")}`);
+  }
   const spans = model.scheme === "plain" ? [] : (utterance.spans ?? []);
   ui.spans.hidden = spans.length === 0;
   ui.spans.replaceChildren(...spans.map(({ label, start, end }) => {

@@ -28,6 +28,7 @@ use crate::{Error, Settings};
 /// let session = engine.open(Opening {
 ///     served: engine.models()[0].clone(),
 ///     threshold: None,
+///     settled: None,
 ///     provisional: false,
 ///     answers: Box::new(move |response, _ended| drop(answers.send(response))),
 /// })?;
@@ -48,6 +49,8 @@ pub struct Opening {
     pub served: Arc<Served>,
     /// Revise when the policy value reaches this, 0 to 1; the model's own without it.
     pub threshold: Option<f32>,
+    /// Say what will stay as it is with this probability.
+    pub settled: Option<f32>,
     /// Answer before a revision is made, and again after it.
     pub provisional: bool,
     /// Takes the answers, in the order of what was asked for, and whether the session has ended by
@@ -84,12 +87,13 @@ impl Engine {
 
     /// Begins a session. Each is served as fairly as a client of the server.
     pub fn open(&self, opening: Opening) -> Result<EngineSession, tapir::Error> {
-        let Opening { served, threshold, provisional, answers } = opening;
+        let Opening { served, threshold, settled, provisional, answers } = opening;
         let client = self.flows.fetch_add(1, Ordering::Relaxed);
         let handle = self.workers.open(NewSession {
             served,
             name: None,
             threshold,
+            settled,
             provisional,
             answers: Box::new(move |answer| answers(answer.response, answer.ended.is_some())),
             flow: Flow { client, connection: 0 },

@@ -115,6 +115,12 @@ pub(crate) struct ModelInfo {
     threshold: f32,
     /// The longest input of the reviser, in words.
     max_length: usize,
+    /// Every intent it can give; absent if it knows none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["PlayMusic", "GetWeather"]))]
+    intents: Option<Vec<String>>,
+    /// Can it say what is settled?
+    calibrated: bool,
 }
 
 /// All models.
@@ -131,7 +137,7 @@ pub(crate) struct ModelList {
 pub(crate) async fn list(Shared(state): Shared<Arc<State>>) -> Json<ModelList> {
     let all = state.models.all();
     let info = |(index, served): (usize, &Arc<Served>)| {
-        let Config { task, scheme, delay, threshold, max_length, .. } =
+        let Config { task, scheme, delay, threshold, max_length, calibration, .. } =
             served.model.config().clone();
         let scheme =
             serde_json::to_value(scheme).ok().and_then(|value| value.as_str().map(str::to_owned));
@@ -144,6 +150,11 @@ pub(crate) async fn list(Shared(state): Shared<Arc<State>>) -> Json<ModelList> {
             delay,
             threshold,
             max_length,
+            intents: served
+                .model
+                .intents()
+                .map(|intents| intents.iter().map(ToString::to_string).collect()),
+            calibrated: calibration.labels.is_some(),
         }
     };
     Json(ModelList { models: all.iter().enumerate().map(info).collect() })

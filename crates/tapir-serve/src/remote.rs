@@ -68,7 +68,7 @@ impl RemoteHandle {
         new: NewSession,
         metrics: &Arc<Metrics>,
     ) -> Self {
-        let NewSession { served, name, threshold, provisional, answers, flow: _, permit } = new;
+        let NewSession { served, name, threshold, provisional, answers, permit, .. } = new;
         let desk = Arc::new(Desk {
             id,
             name,

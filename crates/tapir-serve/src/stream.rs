@@ -327,6 +327,7 @@ impl Reader<'_> {
             served: served.clone(),
             name: session.clone(),
             threshold: *threshold,
+            settled: None,
             provisional: *provisional,
             answers: Box::new({
                 let answers = self.answers.clone();

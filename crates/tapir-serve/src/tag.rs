@@ -94,6 +94,13 @@ pub(crate) struct TaggedIntent {
     label: String,
     /// The model's probability for it.
     probability: f32,
+    /// The probability that the text is one of those that the model is for; absent if it did not
+    /// learn what is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_domain: Option<f32>,
+    /// True if that is below 0.5: then the labels mean nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    outside: bool,
 }
 
 /// The labels of all texts, in their order.
@@ -212,6 +219,7 @@ async fn label(
         served: served.clone(),
         name: None,
         threshold,
+        settled: None,
         provisional: false,
         answers: Box::new(move |answer| drop(sender.send(answer))),
         flow: peer.flow(),
@@ -253,6 +261,8 @@ async fn label(
             let intent = intent.map(|intent| TaggedIntent {
                 label: intent.label.to_string(),
                 probability: intent.probability,
+                in_domain: intent.in_domain,
+                outside: intent.is_outside(),
             });
             return Ok(Tagged { words, labels, spans, intent });
         }

@@ -90,6 +90,7 @@ pub(crate) struct NewSession {
     pub(crate) served: Arc<Served>,
     pub(crate) name: Option<String>,
     pub(crate) threshold: Option<f32>,
+    pub(crate) settled: Option<f32>,
     /// Answers before a revision is made.
     pub(crate) provisional: bool,
     /// Takes the answers; called on the worker, so that it must not wait.
@@ -198,9 +199,11 @@ impl Workers {
             let place = Place::Elsewhere(RemoteHandle::open(&**remote, id, new, &self.metrics));
             return Ok(Handle { id, closed: false, place, metrics: self.metrics.clone() });
         }
-        let NewSession { served, name, threshold, provisional, answers, flow, permit } = new;
+        let NewSession { served, name, threshold, settled, provisional, answers, flow, permit } =
+            new;
         let options = SessionOptions::new().window(self.window);
         let options = threshold.map_or(options, |threshold| options.threshold(threshold));
+        let options = settled.map_or(options, |settled| options.settled(settled));
         options.check(&served.model)?;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let metrics = self.metrics.of_model(&served.name);

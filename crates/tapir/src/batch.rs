@@ -335,6 +335,10 @@ mod tests {
             .collect();
         let intent = session.intent_distribution();
         let intent = intent.map(|values| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
+        let stabilities = session.stabilities().into_iter().flatten();
+        let trust = stabilities.chain(session.intent_stability()).chain(session.in_domain());
+        let trust: Vec<u32> = trust.map(f32::to_bits).collect();
+        let intent = (intent, trust);
         let work = (session.work(), session.unread(), session.undoable(), session.committed());
         (session.words(), session.label_ids().to_vec(), logits, session.actions(), work, intent)
     }

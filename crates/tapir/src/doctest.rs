@@ -36,24 +36,18 @@ pub fn parts() -> Parts {
     Parts::random(config, labels, vocabulary, 7).expect("consistent sizes")
 }
 
-/// The same with three intents, and what is about something else.
+/// The same with three intents, what is about something else, and numbers in place of a calibration.
 pub fn with_intents(parts: Parts) -> Parts {
     let Parts { mut config, labels, vocabulary, pieces, .. } = parts;
     (config.intents, config.outside) = (3, true);
-    let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
-    Parts { pieces, ..parts }
-}
-
-/// The same with intents, and numbers in place of a calibration.
-pub fn calibrated() -> Parts {
-    let mut parts = with_intents(self::parts());
-    parts.config.calibration = Calibration {
+    config.calibration = Calibration {
         labels: Some(Logistic([0.5, 1.0, 0.8, -0.3, 0.6, -0.1, 0.3])),
         spans: Some(Logistic([-0.5, 0.9, -1.0])),
         intent: Some(Logistic([0.2, 1.5, 0.4, -0.1, 0.2])),
         in_domain: Some(Logistic([0.1, 1.2])),
     };
-    parts
+    let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");
+    Parts { pieces, ..parts }
 }
 
 /// The pieces of the tiny pretrained reviser: whole words, parts of words, and letters.

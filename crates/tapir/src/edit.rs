@@ -53,6 +53,14 @@ pub struct Intent {
     pub in_domain: Option<f32>,
 }
 
+impl Intent {
+    /// Is the utterance more likely not one of those that the model is for? Then labels and intent
+    /// mean nothing.
+    pub fn is_outside(&self) -> bool {
+        self.in_domain.is_some_and(|probability| probability < 0.5)
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 pub(crate) fn is_false(value: &bool) -> bool {
     !value

@@ -45,6 +45,9 @@ pub struct Request {
     /// Sets the threshold from the next word on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f32>,
+    /// From the next answer on, says what will stay as it is with this probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled: Option<f32>,
 }
 
 /// The one thing that a message asks for.
@@ -64,6 +67,8 @@ pub enum Operation {
     Close,
     /// Sets the threshold from the next word on.
     Threshold(f32),
+    /// From the next answer on, says what will stay as it is with this probability.
+    Settled(f32),
 }
 
 impl Operation {
@@ -95,6 +100,7 @@ impl Operation {
             Self::Reset => request.reset = true,
             Self::Close => request.close = true,
             Self::Threshold(threshold) => request.threshold = Some(*threshold),
+            Self::Settled(probability) => request.settled = Some(*probability),
         }
         Ok(request)
     }
@@ -203,6 +209,7 @@ impl ClientSession {
                 self.sizes.clear();
             }
             Operation::Threshold(threshold) => self.session.set_threshold(*threshold)?,
+            Operation::Settled(probability) => self.session.set_settled(*probability)?,
         }
         let excess = self.sizes.len().saturating_sub(MOST_SIZES);
         self.sizes.drain(..excess);
@@ -215,7 +222,10 @@ impl ClientSession {
         let Self { session, .. } = self;
         let mut response = Response { words: operation.words(), ..Response::default() };
         match operation {
-            Operation::Reset | Operation::Close | Operation::Threshold(_) => return Ok(response),
+            Operation::Reset
+            | Operation::Close
+            | Operation::Threshold(_)
+            | Operation::Settled(_) => return Ok(response),
             Operation::Finish => {
                 // Asked for before the update, after which the session may forget old rows.
                 response.first = Some(session.first());
@@ -261,7 +271,8 @@ impl Request {
     /// What is asked for: exactly one thing. Words are made by a tokenizer: the model's, or
     /// [`Tokenizer::Whitespace`] for words that are to be read as they are.
     pub fn operation(self, tokenizer: Tokenizer) -> Result<Operation> {
-        let Self { session: _, push, update, revoke, finish, reset, close, threshold } = self;
+        let Self { session: _, push, update, revoke, finish, reset, close, threshold, settled } =
+            self;
         if push.as_ref().is_some_and(String::is_empty)
             || update.iter().flatten().any(String::is_empty)
         {
@@ -275,6 +286,7 @@ impl Request {
             reset.then_some(Operation::Reset),
             close.then_some(Operation::Close),
             threshold.map(Operation::Threshold),
+            settled.map(Operation::Settled),
         ]
         .into_iter()
         .flatten();
@@ -282,10 +294,15 @@ impl Request {
             (Some(Operation::Threshold(threshold)), None) if !(0.0..=1.0).contains(&threshold) => {
                 Err(Error::invalid("`threshold`", format!("is {threshold}, expected 0 to 1")))
             }
+            (Some(Operation::Settled(probability)), None)
+                if !(probability > 0.0 && probability <= 1.0) =>
+            {
+                Err(Error::Settled { probability })
+            }
             (Some(operation), None) => Ok(operation),
             _ => Err(Error::invalid(
                 "the message",
-                "has none or several of push, update, revoke, finish, reset, close and threshold; expected one",
+                "has none or several of push, update, revoke, finish, reset, close, threshold and settled; expected one",
             )),
         }
     }

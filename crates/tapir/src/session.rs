@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::batch::{self, Work};
 use crate::history::{History, Mark, Step};
-use crate::session_options::check_threshold;
+use crate::session_options::{check_settled, check_threshold};
 use crate::word::Words;
 use crate::{
     Action, Edit, Error, FinalPass, Intent, Label, Mode, Model, Result, Scheme, SessionOptions,
@@ -127,6 +127,15 @@ impl Session {
     pub fn set_threshold(&mut self, threshold: f32) -> Result<()> {
         check_threshold(threshold)?;
         self.threshold = threshold;
+        Ok(())
+    }
+
+    /// From the next answer on, says what is settled, as [`SessionOptions::settled`] does; what was
+    /// said before still holds.
+    pub fn set_settled(&mut self, probability: f32) -> Result<()> {
+        check_settled(probability, &self.model)?;
+        let told = self.settled.take().map(|(_, told)| told).unwrap_or_default();
+        self.settled = Some((probability, told));
         Ok(())
     }
 
@@ -249,7 +258,7 @@ impl Session {
         self.begin()?;
         let keep = if restart {
             self.history.clear();
-            self.unsettle();
+            self.unsettle(shared.saturating_sub(self.delay()));
             0
         } else {
             self.take_back(taken_back);
@@ -408,6 +417,17 @@ impl Session {
             return self.first() + self.label_ids().len();
         }
         self.history.committed()
+    }
+
+    /// Can a label still change? Not at the end, and not where nothing is ever revised.
+    pub(crate) fn may_change(&self) -> bool {
+        let never = self.threshold >= 1.0 && self.final_pass == FinalPass::Policy;
+        let revises = match self.mode {
+            Mode::FirstPass => false,
+            Mode::TwoPass => !never,
+            Mode::Restart => true,
+        };
+        revises && !self.is_final()
     }
 
     /// Has it ended, with nothing left to compute?
@@ -646,13 +666,14 @@ impl Session {
         if self.history.take_back(words) {
             batch::remember(self);
         }
-        self.unsettle();
+        self.unsettle(self.history.labels().len());
     }
 
-    /// What was said of words that are gone does not hold for those that take their place.
-    fn unsettle(&mut self) {
+    /// What was said of words that are gone does not hold for those that take their place: only the
+    /// first labels that are held stay settled.
+    fn unsettle(&mut self, labels: usize) {
         if let Some((_, told)) = &mut self.settled {
-            told.words.truncate(self.history.labels().len());
+            told.words.truncate(labels);
         }
     }
 

@@ -131,7 +131,7 @@ impl SessionOptions {
     /// [calibrated](crate::Config::calibration).
     ///
     /// ```
-    /// # let model = tapir::Model::from_parts(tapir::doctest::calibrated())?;
+    /// # let model = tapir::Model::from_parts(tapir::doctest::with_intents(tapir::doctest::parts()))?;
     /// let mut session = model.session_with(tapir::SessionOptions::new().settled(0.95))?;
     /// for word in ["play", "some", "jazz"] {
     ///     for span in session.push(word)?.settled.into_iter().flat_map(|settled| settled.spans) {
@@ -161,14 +161,7 @@ impl SessionOptions {
         if let Some(part) = missing {
             return Err(Error::MissingPart { mode, part });
         }
-        if let Some(probability) = self.settled {
-            if !(probability > 0.0 && probability <= 1.0) {
-                return Err(Error::Settled { probability });
-            }
-            if model.config().calibration.labels.is_none() {
-                return Err(Error::NotCalibrated);
-            }
-        }
+        self.settled.map_or(Ok(()), |probability| check_settled(probability, model))?;
         self.threshold.map_or(Ok(()), check_threshold)
     }
 }
@@ -176,4 +169,16 @@ impl SessionOptions {
 /// Refuses a threshold that is not one.
 pub(crate) fn check_threshold(threshold: f32) -> Result<()> {
     if (0.0..=1.0).contains(&threshold) { Ok(()) } else { Err(Error::Threshold { threshold }) }
+}
+
+/// Refuses what is no probability from which on something can count as settled, and a model that
+/// knows of none.
+pub(crate) fn check_settled(probability: f32, model: &Model) -> Result<()> {
+    if !(probability > 0.0 && probability <= 1.0) {
+        return Err(Error::Settled { probability });
+    }
+    match model.config().calibration.labels {
+        Some(_) => Ok(()),
+        None => Err(Error::NotCalibrated),
+    }
 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::{Evidence, inside, log_odds, margin, sigmoid};
-use crate::{Mode, Session, Span};
+use crate::{Session, Span};
 
 /// What is settled since the answer before: it will stay as it is, as likely as
 /// [`SessionOptions::settled`](crate::SessionOptions::settled) asks for. It is said once; if the
@@ -48,7 +48,7 @@ impl Session {
     /// [calibrated](crate::Config::calibration).
     ///
     /// ```
-    /// # let model = tapir::Model::from_parts(tapir::doctest::calibrated())?;
+    /// # let model = tapir::Model::from_parts(tapir::doctest::with_intents(tapir::doctest::parts()))?;
     /// let mut session = model.session();
     /// session.push("play")?;
     /// let stability = session.stability(0).expect("a calibrated model");
@@ -133,9 +133,7 @@ impl Session {
     pub(crate) fn label_log_odds(&self, position: usize, recent: &Recent) -> Option<f32> {
         let weights = self.model().config().calibration.labels?;
         let evidence = self.label_evidence(position, recent)?;
-        // A first pass alone never goes back.
-        let stays = self.is_final() || self.mode() == Mode::FirstPass;
-        Some(if stays { f32::INFINITY } else { weights.log_odds(&evidence) })
+        Some(if self.may_change() { weights.log_odds(&evidence) } else { f32::INFINITY })
     }
 
     fn label_evidence(&self, position: usize, recent: &Recent) -> Option<[f32; 7]> {

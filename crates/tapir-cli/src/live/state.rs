@@ -18,7 +18,12 @@ pub(super) struct Word {
     pub(super) old: Option<Label>,
     pub(super) policy: Option<f32>,
     pub(super) action: Option<Action>,
+    /// Is it unlikely to change any more?
+    pub(super) settled: bool,
 }
+
+/// The probability from which on a label counts as settled, if the model knows it.
+const SETTLED: f32 = 0.95;
 
 /// A sentence that has ended.
 pub(super) struct Sentence {
@@ -147,7 +152,8 @@ impl LiveState {
     fn push(&mut self, word: &str) -> Result<()> {
         let update = self.session.push(word)?;
         let (policy, action) = (update.policy, update.action);
-        self.words.push(Word { text: word.to_owned(), label: None, old: None, policy, action });
+        let (text, settled) = (word.to_owned(), false);
+        self.words.push(Word { text, label: None, old: None, policy, action, settled });
         self.apply(&update);
         Ok(())
     }
@@ -223,6 +229,12 @@ impl LiveState {
                 // Two words of one chunk may edit a label twice: what was seen before is the first
                 // of them.
                 word.old = word.old.take().or(old);
+                word.settled = false;
+            }
+        }
+        for position in update.settled.iter().flat_map(|settled| &settled.words) {
+            if let Some(word) = self.words.get_mut(*position) {
+                word.settled = true;
             }
         }
     }
@@ -231,7 +243,10 @@ impl LiveState {
 /// A session that can take back every word, and that is quick to read the same words with another
 /// threshold.
 fn session(model: &Model, threshold: f32) -> Result<Session> {
-    let options = SessionOptions::new().undo(usize::MAX).threshold(threshold).keep_revisions();
+    let mut options = SessionOptions::new().undo(usize::MAX).threshold(threshold).keep_revisions();
+    if model.config().calibration.labels.is_some() {
+        options = options.settled(SETTLED);
+    }
     model.session_with(options)
 }
 

@@ -52,6 +52,9 @@ fn draw_title(state: &LiveState, frame: &mut Frame, area: Rect) {
     let mut title = vec![" tapir live".bold(), format!("  {task}").dim()];
     if let Some(intent) = state.intent() {
         title.push(format!("  {} {:.2}", intent.label, intent.probability).green());
+        if intent.is_outside() {
+            title.push("  not for this model".yellow());
+        }
     }
     frame.render_widget(Line::from(title), area);
     let threshold = match state.threshold() {
@@ -114,6 +117,9 @@ fn row(state: &LiveState, word: &Word, width: usize) -> Line<'static> {
             spans.push(format!("  was {old}").yellow());
         }
         None => spans.push(Span::styled(format!(" {label}"), style)),
+    }
+    if word.settled {
+        spans.push(" ✓".green());
     }
     Line::from(spans)
 }

@@ -88,6 +88,8 @@ fn parts_with(positions: std::ops::Range<usize>) -> impl Strategy<Value = Parts>
                     max_length: 24,
                     embedding_dim: e,
                     intents: [0, 1, 4][seed as usize / 5 % 3],
+                    outside: seed as usize / 5 % 3 == 2,
+                    calibration: calibration(seed),
                     processor: Some(ProcessorConfig {
                         layers,
                         hidden,
@@ -185,4 +187,17 @@ pub(crate) fn tiny() -> impl Strategy<Value = Parts> {
     any::<bool>().prop_map(|pieces| {
         if pieces { tapir::doctest::pretrained() } else { tapir::doctest::parts() }
     })
+}
+
+/// Numbers in place of a calibration; some models have none.
+fn calibration(seed: u64) -> tapir::Calibration {
+    if seed.is_multiple_of(4) {
+        return tapir::Calibration::default();
+    }
+    tapir::Calibration {
+        labels: Some(tapir::Logistic([0.2, 2.0, 0.5, -0.4, -0.7, -0.2, 0.4])),
+        spans: Some(tapir::Logistic([-0.2, 0.8, -1.0])),
+        intent: Some(tapir::Logistic([0.1, 1.5, 0.3, -0.2, 0.4])),
+        in_domain: Some(tapir::Logistic([0.1, 1.5])),
+    }
 }
