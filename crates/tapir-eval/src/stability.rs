@@ -159,15 +159,18 @@ impl StabilityScores {
             "intent",
         ]);
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        // Where there is none of a kind, nothing settled.
+        let some = |of: Option<&Reliability>, text: String| of.map_or("–".to_owned(), |_| text);
+        let (spans, intent) = (self.spans.as_ref(), self.intent.as_ref());
         for at in &self.settled {
             trade.row([
                 format!("{:.2}", at.settled),
                 percent(at.labels_changed),
-                percent(at.spans_changed),
-                percent(at.intent_changed),
-                format!("{:.1}", at.span_delay.median),
-                format!("{:.1}", at.span_lead.mean),
-                format!("{:.1}", at.intent_lead.mean),
+                some(spans, percent(at.spans_changed)),
+                some(intent, percent(at.intent_changed)),
+                some(spans, format!("{:.1}", at.span_delay.median)),
+                some(spans, format!("{:.1}", at.span_lead.mean)),
+                some(intent, format!("{:.1}", at.intent_lead.mean)),
             ]);
         }
         vec![errors, trade]

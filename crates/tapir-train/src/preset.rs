@@ -38,7 +38,8 @@ pub struct Preset {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choose: Option<String>,
     /// The weight of intents beside labels in what both passes learn; 0 for a model without them.
-    /// Every sentence of the corpus must have one.
+    /// A corpus without any gives a model without them; of one that has some, every sentence must
+    /// have one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub intents: f64,
     /// Text of other domains, files with a sentence per line or texts that ship: with intents, the

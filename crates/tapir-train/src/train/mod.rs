@@ -247,9 +247,11 @@ impl<'a> TrainingRun<'a> {
         }
         let vectors = preset.words.vectors.as_deref().map(find_vectors).transpose()?.map(Arc::new);
         let labels = label_set(corpus.train_and_valid())?;
+        // A corpus without any gives a model without them; one that has some must have all.
+        let has_intents = corpus.train_and_valid().any(|sentence| sentence.intent.is_some());
         let intents = match preset.intents {
-            0.0 => None,
-            _ => Some(intent_set(corpus.train_and_valid())?),
+            weight if weight > 0.0 && has_intents => Some(intent_set(corpus.train_and_valid())?),
+            _ => None,
         };
         let words =
             VocabularyOptions { min_count: preset.words.min_count, tuned: preset.words.tuned };
@@ -272,7 +274,7 @@ impl<'a> TrainingRun<'a> {
         };
         let config = Config {
             intents: intents.as_ref().map_or(0, Labels::len),
-            outside: !preset.outside.is_empty(),
+            outside: intents.is_some() && !preset.outside.is_empty(),
             ..preset.config(&task, reviser, dim, name, gain)
         };
         config.validate("the model of the preset and its encoder")?;
@@ -287,7 +289,7 @@ impl<'a> TrainingRun<'a> {
             None => Vec::new(),
         };
         let mut outside = (Vec::new(), Vec::new());
-        for path in &preset.outside {
+        for path in preset.outside.iter().filter(|_| config.outside) {
             for (i, sentence) in read_text(path, &task, &labels)?.into_iter().enumerate() {
                 if i % 10 == 9 { outside.1.push(sentence) } else { outside.0.push(sentence) }
             }
