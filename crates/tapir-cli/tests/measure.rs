@@ -190,6 +190,36 @@ fn sweep_measures_chooses_and_writes_the_default() {
     assert!(config.provenance.contains_key("threshold"));
 }
 
+/// A model that was calibrated says what is settled; before, it says what to do.
+#[test]
+fn a_model_is_calibrated_and_says_what_is_settled() {
+    let bed = Bed::new();
+    let tag = |settled: &str| {
+        let mut tag = bed.plain();
+        tag.args(["tag", "--model", "model", "--steps", "--settled", settled])
+            .arg("play some jazz by");
+        tag
+    };
+    bed.fails(&mut tag("0.95"), "tapir calibrate");
+    bed.fails(bed.tapir("calibrate").args(["--split", "test"]), "too good");
+    bed.fails(bed.tapir("calibrate").args(["--outside", "nowhere.txt"]), "nowhere.txt");
+    bed.tapir("calibrate")
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("calibrated on valid"));
+    bed.fails(&mut tag("0"), "above 0");
+    let calibration = tapir::Model::open(bed.path("model")).unwrap().config().calibration.clone();
+    assert!(calibration.labels.is_some() && calibration.spans.is_some());
+    assert!(calibration.intent.is_none() && calibration.in_domain.is_none());
+    // At the end everything is settled.
+    tag("0.95").assert().success();
+    let results = bed.json("eval", &[]);
+    let error = results["stability"]["labels"]["error"].as_f64().unwrap();
+    assert!(error < 0.2, "fitted on these very sentences, and off by {error}");
+    assert_eq!(results["stability"]["settled"].as_array().unwrap().len(), 4);
+    bed.fails(bed.tapir("eval").args(["--outside", "english"]), "did not learn");
+}
+
 #[test]
 fn sweep_refuses_what_cannot_be_chosen() {
     let bed = Bed::new();

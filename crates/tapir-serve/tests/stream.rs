@@ -13,6 +13,9 @@ fn script(seed: usize) -> Vec<String> {
     let mut messages = Vec::new();
     for turn in 0..3 {
         let words: Vec<&str> = SENTENCES[(seed + turn) % SENTENCES.len()].split(' ').collect();
+        if (seed + turn) % 2 == 0 {
+            messages.push(r#"{"settled": 0.9}"#.into());
+        }
         for (i, word) in words.iter().enumerate() {
             messages.push(format!(r#"{{"push": "{word}"}}"#));
             match (seed * 7 + i + turn) % 9 {
