@@ -41,8 +41,8 @@ pub struct Client {
 impl Client {
     /// Connects to a cell that a worker has made.
     pub async fn connect(connection: &Connection, cell: &str) -> Result<Self, Error> {
-        let client = connection.connect("tapir client").await?;
-        Ok(Self { cell: Cell::join(&client, cell).await? })
+        let link = connection.link("tapir client").await?;
+        Ok(Self { cell: Cell::join(&link, cell).await? })
     }
 
     /// Of a cell that is open.

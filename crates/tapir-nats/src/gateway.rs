@@ -39,8 +39,8 @@ impl Gateway {
         connection: &Connection,
         cell: &CellSettings,
     ) -> Result<Arc<dyn Remote>, Error> {
-        let client = connection.connect("tapir gateway").await?;
-        let client = Client::of(Cell::open(&client, cell).await?);
+        let link = connection.link("tapir gateway").await?;
+        let client = Client::of(Cell::open(&link, cell).await?);
         let (runtime, name) = (Handle::current(), random_name());
         Ok(Arc::new(Self { client, runtime, name, sessions: AtomicU64::new(0) }))
     }
