@@ -114,7 +114,7 @@ impl Sender {
                     return Ok(acknowledgement.sequence);
                 }
                 Err(error) => match refusal(&error) {
-                    Some(reason) => return Err(Error::Refused(reason)),
+                    Some(refused) => return Err(refused),
                     None if Instant::now() > deadline => {
                         return Err(Error::jetstream("send a message", error));
                     }
@@ -128,15 +128,13 @@ impl Sender {
 }
 
 /// Why the broker will never take a message, if it said so.
-fn refusal(error: &PublishError) -> Option<String> {
+fn refusal(error: &PublishError) -> Option<Error> {
     /// The message is too long for the stream.
     const TOO_LONG: ErrorCode = ErrorCode(10054);
     let cause = error.source()?.downcast_ref::<async_nats::jetstream::Error>()?;
     match cause.error_code() {
-        TOO_LONG => Some("it is too long; send words one by one".into()),
-        ErrorCode::STREAM_STORE_FAILED => {
-            Some(format!("{cause}; reset the session now and then, or close it"))
-        }
+        TOO_LONG => Some(Error::Refused("it is too long; send words one by one".into())),
+        ErrorCode::STREAM_STORE_FAILED => Some(Error::Full(cause.to_string())),
         _ => None,
     }
 }

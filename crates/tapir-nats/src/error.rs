@@ -71,6 +71,11 @@ pub enum Error {
     /// A message that the broker did not take.
     #[error("the message was not taken: {0}")]
     Refused(String),
+    /// A session that has as many messages as the cell keeps of one.
+    #[error(
+        "the message was not taken: {0}; begin another session, and reset or close them now and then"
+    )]
+    Full(String),
     /// An answer that is none of ours.
     #[error("an answer of session `{session}` cannot be read: {cause}")]
     Answer {

@@ -78,7 +78,11 @@ async fn pass_on(
         Options { model: Some(model), threshold, one_answer: !provisional, pretokenized: true };
     let fail = |error: Error| {
         tracing::warn!(session = name, %error, "not passed on");
-        let reason = "the workers cannot be reached: this session was closed; start it anew";
+        let reason = match &error {
+            Error::Full(_) => "it has had as many messages as it may have without a reset",
+            _ => "the workers cannot be reached",
+        };
+        let reason = format!("{reason}: this session was closed; start it anew");
         answers(Response::refusal(reason), true);
     };
     let (mut sender, mut answered) = match client.session(&name, &options).await {
@@ -98,9 +102,26 @@ async fn pass_on(
             request = asked.recv() => match request {
                 Some(request) => {
                     is_closed = request.close;
-                    waiting += 1;
-                    if let Err(error) = sender.send(&request).await {
-                        return fail(error);
+                    match sender.send(&request).await {
+                        Ok(_) => waiting += 1,
+                        Err(error @ (Error::Refused(_) | Error::Full(_))) => {
+                            // Those before it are answered first, or their client would take this
+                            // for their answer.
+                            let drained = drain(&mut answered, &*answers, &mut waiting).await;
+                            match (drained, error) {
+                                (Ok(()), Error::Full(_)) if request.close => {
+                                    return answers(Response::default(), true);
+                                }
+                                (Err(error), _) | (Ok(()), error @ Error::Full(_)) => {
+                                    return fail(error);
+                                }
+                                // This message alone is at fault.
+                                (Ok(()), error) => {
+                                    answers(Response::refusal(error.to_string()), false);
+                                }
+                            }
+                        }
+                        Err(error) => return fail(error),
                     }
                 }
                 None => break,
@@ -130,10 +151,20 @@ async fn finish(
         let _ = sender.send(&Request { close: true, ..Request::default() }).await;
         return;
     }
-    while waiting > 0
-        && let Ok(answer) = answered.next().await
-    {
-        waiting -= usize::from(answer.last);
+    // Who cannot be answered any more has not been forgotten: the workers will do that.
+    let _ = drain(&mut answered, answers, &mut waiting).await;
+}
+
+/// Gives the answers that are due.
+async fn drain(
+    answered: &mut Answers,
+    answers: &(dyn Fn(Response, bool) + Send + Sync),
+    waiting: &mut usize,
+) -> Result<(), Error> {
+    while *waiting > 0 {
+        let answer = answered.next().await?;
+        *waiting -= usize::from(answer.last);
         answers(answer.response, false);
     }
+    Ok(())
 }
