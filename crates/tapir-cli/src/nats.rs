@@ -13,7 +13,7 @@ pub(crate) struct Flags {
     /// A file of credentials for NATS, as nsc makes it
     #[arg(long, value_name = "FILE", env = "TAPIR_NATS_CREDENTIALS")]
     nats_credentials: Option<PathBuf>,
-    /// Authorities whose certificates are trusted of NATS besides the system's, PEM; asks for TLS
+    /// Authorities whose certificates are trusted of NATS instead of the system's, PEM; asks for TLS
     #[arg(long, value_name = "FILE", env = "TAPIR_NATS_AUTHORITIES")]
     nats_authorities: Option<PathBuf>,
     /// Our own certificate for NATS, PEM
@@ -65,7 +65,7 @@ impl Flags {
 #[derive(Clone, clap::Args)]
 pub(crate) struct Gateway {
     /// Pass all sessions on to the workers of a cell on NATS, instead of computing them:
-    /// nats://host:4222, with commas between several
+    /// nats://host:4222 or nats://user:password@host:4222, with commas between several
     #[arg(long, value_name = "URL", env = "TAPIR_NATS")]
     nats: Option<String>,
     #[command(flatten)]

@@ -20,7 +20,8 @@ use tapir_serve::Settings;
   tapir worker --nats nats://localhost:4222
   tapir serve --nats nats://localhost:4222")]
 pub(crate) struct Worker {
-    /// Where NATS is: nats://host:4222, with commas between several
+    /// Where NATS is: nats://host:4222 or nats://user:password@host:4222, with commas between
+    /// several
     #[arg(long, value_name = "URL", env = "TAPIR_NATS")]
     nats: String,
     #[command(flatten)]

@@ -20,6 +20,7 @@ use async_nats::jetstream::{Context, stream};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
+use crate::connection::Link;
 use crate::direct::Kept;
 use crate::names::Names;
 use crate::{Error, Name};
@@ -96,11 +97,12 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// Finds the cell, or makes it; one that was made otherwise is an error.
-    pub(crate) async fn open(client: &Client, settings: &CellSettings) -> Result<Arc<Self>, Error> {
+    pub(crate) async fn open(link: &Link, settings: &CellSettings) -> Result<Arc<Self>, Error> {
         settings.check()?;
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match Self::try_open(client, settings).await {
+            let opened = Self::try_open(&link.client, settings).await;
+            match opened.map_err(|error| explain(link, error)) {
                 Err(error) if is_passing(&error, deadline) => sleep(PAUSE).await,
                 opened => return opened.map(Arc::new),
             }
@@ -123,7 +125,12 @@ impl Cell {
     }
 
     /// Finds a cell that is there, whatever its settings.
-    pub(crate) async fn join(client: &Client, name: &str) -> Result<Arc<Self>, Error> {
+    pub(crate) async fn join(link: &Link, name: &str) -> Result<Arc<Self>, Error> {
+        let joined = Self::try_join(&link.client, name).await;
+        joined.map(Arc::new).map_err(|error| explain(link, error))
+    }
+
+    async fn try_join(client: &Client, name: &str) -> Result<Self, Error> {
         let names = Names::new(Name::new(name)?);
         let context = context(client);
         let missing = |what: String| {
@@ -144,7 +151,7 @@ impl Cell {
         let agreement =
             agreement.map_err(|error| missing(names.input_stream())(error.to_string()))?;
         let client = client.clone();
-        Ok(Arc::new(Self { names, agreement, client, context, inputs, answers, bucket }))
+        Ok(Self { names, agreement, client, context, inputs, answers, bucket })
     }
 
     /// The last answer of a session that the leader has.
@@ -164,10 +171,11 @@ impl Cell {
 
     /// Sees to it that all workers of the cell compute with the same kernels, for others round
     /// otherwise: the first says which.
-    pub(crate) async fn agree_on_kernels(&self) -> Result<(), Error> {
+    pub(crate) async fn agree_on_kernels(&self, link: &Link) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.try_to_agree_on_kernels().await {
+            let agreed = self.try_to_agree_on_kernels().await;
+            match agreed.map_err(|error| explain(link, error)) {
                 Err(error) if is_passing(&error, deadline) => sleep(PAUSE).await,
                 agreed => return agreed,
             }
@@ -196,6 +204,14 @@ impl Cell {
 /// Is it worth asking again?
 fn is_passing(error: &Error, deadline: Instant) -> bool {
     matches!(error, Error::JetStream { .. }) && Instant::now() < deadline
+}
+
+/// What JetStream did not answer may be what we are not allowed to ask.
+fn explain(link: &Link, error: Error) -> Error {
+    match (error, link.forbidden()) {
+        (Error::JetStream { what, .. }, Some(refusal)) => Error::Forbidden { what, refusal },
+        (error, _) => error,
+    }
 }
 
 /// How JetStream is spoken to: what it does not answer soon is asked again.

@@ -41,8 +41,8 @@ pub struct Client {
 impl Client {
     /// Connects to a cell that a worker has made.
     pub async fn connect(connection: &Connection, cell: &str) -> Result<Self, Error> {
-        let client = connection.connect("tapir client").await?;
-        Ok(Self { cell: Cell::join(&client, cell).await? })
+        let link = connection.link("tapir client").await?;
+        Ok(Self { cell: Cell::join(&link, cell).await? })
     }
 
     /// Of a cell that is open.
@@ -114,7 +114,7 @@ impl Sender {
                     return Ok(acknowledgement.sequence);
                 }
                 Err(error) => match refusal(&error) {
-                    Some(reason) => return Err(Error::Refused(reason)),
+                    Some(refused) => return Err(refused),
                     None if Instant::now() > deadline => {
                         return Err(Error::jetstream("send a message", error));
                     }
@@ -128,15 +128,13 @@ impl Sender {
 }
 
 /// Why the broker will never take a message, if it said so.
-fn refusal(error: &PublishError) -> Option<String> {
+fn refusal(error: &PublishError) -> Option<Error> {
     /// The message is too long for the stream.
     const TOO_LONG: ErrorCode = ErrorCode(10054);
     let cause = error.source()?.downcast_ref::<async_nats::jetstream::Error>()?;
     match cause.error_code() {
-        TOO_LONG => Some("it is too long; send words one by one".into()),
-        ErrorCode::STREAM_STORE_FAILED => {
-            Some(format!("{cause}; reset the session now and then, or close it"))
-        }
+        TOO_LONG => Some(Error::Refused("it is too long; send words one by one".into())),
+        ErrorCode::STREAM_STORE_FAILED => Some(Error::Full(cause.to_string())),
         _ => None,
     }
 }

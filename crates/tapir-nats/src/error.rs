@@ -7,12 +7,25 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// No server could be reached, or it refused us.
-    #[error("{url}: {cause}; is there a nats-server, and may we use it?")]
+    #[error("{url}: {cause}; {hint}")]
     Connect {
-        /// Where.
+        /// Where, without a password.
         url: String,
         /// What the client said.
         cause: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The server let us in, but not to what is needed.
+    #[error(
+        "cannot {what}: the server says `{refusal}`; docs/nats.md (Settings) has what workers, \
+         gateways and clients must be allowed"
+    )]
+    Forbidden {
+        /// What we were about to do.
+        what: String,
+        /// What the server said.
+        refusal: String,
     },
     /// A file of credentials or TLS.
     #[error("{path}: {cause}", path = path.display())]
@@ -58,6 +71,11 @@ pub enum Error {
     /// A message that the broker did not take.
     #[error("the message was not taken: {0}")]
     Refused(String),
+    /// A session that has as many messages as the cell keeps of one.
+    #[error(
+        "the message was not taken: {0}; begin another session, and reset or close them now and then"
+    )]
+    Full(String),
     /// An answer that is none of ours.
     #[error("an answer of session `{session}` cannot be read: {cause}")]
     Answer {

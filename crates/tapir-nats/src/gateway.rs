@@ -39,8 +39,8 @@ impl Gateway {
         connection: &Connection,
         cell: &CellSettings,
     ) -> Result<Arc<dyn Remote>, Error> {
-        let client = connection.connect("tapir gateway").await?;
-        let client = Client::of(Cell::open(&client, cell).await?);
+        let link = connection.link("tapir gateway").await?;
+        let client = Client::of(Cell::open(&link, cell).await?);
         let (runtime, name) = (Handle::current(), random_name());
         Ok(Arc::new(Self { client, runtime, name, sessions: AtomicU64::new(0) }))
     }
@@ -83,7 +83,11 @@ async fn pass_on(
     };
     let fail = |error: Error| {
         tracing::warn!(session = name, %error, "not passed on");
-        let reason = "the workers cannot be reached: this session was closed; start it anew";
+        let reason = match &error {
+            Error::Full(_) => "it has had as many messages as it may have without a reset",
+            _ => "the workers cannot be reached",
+        };
+        let reason = format!("{reason}: this session was closed; start it anew");
         answers(Response::refusal(reason), true);
     };
     let (mut sender, mut answered) = match client.session(&name, &options).await {
@@ -103,9 +107,26 @@ async fn pass_on(
             request = asked.recv() => match request {
                 Some(request) => {
                     is_closed = request.close;
-                    waiting += 1;
-                    if let Err(error) = sender.send(&request).await {
-                        return fail(error);
+                    match sender.send(&request).await {
+                        Ok(_) => waiting += 1,
+                        Err(error @ (Error::Refused(_) | Error::Full(_))) => {
+                            // Those before it are answered first, or their client would take this
+                            // for their answer.
+                            let drained = drain(&mut answered, &*answers, &mut waiting).await;
+                            match (drained, error) {
+                                (Ok(()), Error::Full(_)) if request.close => {
+                                    return answers(Response::default(), true);
+                                }
+                                (Err(error), _) | (Ok(()), error @ Error::Full(_)) => {
+                                    return fail(error);
+                                }
+                                // This message alone is at fault.
+                                (Ok(()), error) => {
+                                    answers(Response::refusal(error.to_string()), false);
+                                }
+                            }
+                        }
+                        Err(error) => return fail(error),
                     }
                 }
                 None => break,
@@ -135,10 +156,20 @@ async fn finish(
         let _ = sender.send(&Request { close: true, ..Request::default() }).await;
         return;
     }
-    while waiting > 0
-        && let Ok(answer) = answered.next().await
-    {
-        waiting -= usize::from(answer.last);
+    // Who cannot be answered any more has not been forgotten: the workers will do that.
+    let _ = drain(&mut answered, answers, &mut waiting).await;
+}
+
+/// Gives the answers that are due.
+async fn drain(
+    answered: &mut Answers,
+    answers: &(dyn Fn(Response, bool) + Send + Sync),
+    waiting: &mut usize,
+) -> Result<(), Error> {
+    while *waiting > 0 {
+        let answer = answered.next().await?;
+        *waiting -= usize::from(answer.last);
         answers(answer.response, false);
     }
+    Ok(())
 }

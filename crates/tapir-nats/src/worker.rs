@@ -82,9 +82,9 @@ impl Worker {
         }
         let name = settings.name.clone().unwrap_or_else(random_name);
         let name = Name::new(name)?.to_string();
-        let client = settings.connection.connect(&format!("tapir worker {name}")).await?;
-        let cell = Cell::open(&client, &settings.cell).await?;
-        cell.agree_on_kernels().await?;
+        let link = settings.connection.link(&format!("tapir worker {name}")).await?;
+        let cell = Cell::open(&link, &settings.cell).await?;
+        cell.agree_on_kernels(&link).await?;
         let mut engine = settings.engine.clone();
         // What decides an answer is the cell's.
         engine.limits.words = cell.agreement.words;

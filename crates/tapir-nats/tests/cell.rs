@@ -272,7 +272,8 @@ async fn wrong_messages_are_refused_and_change_nothing() {
         let sent = session.0.send(&message(r#"{"push": "word"}"#)).await;
         refused = refused.or(sent.err());
     }
-    assert!(refused.expect("a limit").to_string().contains("reset the session"));
+    let refused = refused.expect("a limit").to_string();
+    assert!(refused.contains("begin another session"), "{refused}");
     // A model that is not there, and a header that is nonsense.
     for options in [
         Options { model: Some("none".into()), ..Options::default() },

@@ -2,7 +2,7 @@
 //! say.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tapir::protocol::{Operation, Request, Response};
@@ -44,6 +44,15 @@ struct Asked {
     closes: bool,
 }
 
+/// All that was asked and is not answered.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Asked>,
+    /// The session has ended by a fault, and nobody elsewhere will answer. A connection hears of
+    /// that late, and may ask meanwhile.
+    ended: bool,
+}
+
 /// A session elsewhere, as a connection holds it.
 pub(crate) struct RemoteHandle {
     session: Box<dyn RemoteSession>,
@@ -54,7 +63,7 @@ pub(crate) struct RemoteHandle {
 struct Desk {
     id: u64,
     name: Option<String>,
-    asked: Mutex<VecDeque<Asked>>,
+    asked: Mutex<Queue>,
     answers: Mutex<Box<dyn Fn(Answer) + Send>>,
     metrics: Arc<Metrics>,
     of_model: ModelMetrics,
@@ -91,13 +100,20 @@ impl RemoteHandle {
     }
 
     pub(crate) fn ask(&self, operation: &Operation, permits: Permits) {
-        self.desk.metrics.queue.inc();
-        self.desk.asked().push_back(Asked {
+        let asked = Asked {
             words: operation.words(),
             permits,
             since: Instant::now(),
             closes: *operation == Operation::Close,
-        });
+        };
+        {
+            let mut queue = self.desk.asked();
+            if queue.ended {
+                return self.desk.refuse(asked);
+            }
+            self.desk.metrics.queue.inc();
+            queue.waiting.push_back(asked);
+        }
         match operation.to_request() {
             Ok(request) => self.session.ask(request),
             // Only tokens of /v1/tag can be such, and they are the first thing that is asked.
@@ -107,14 +123,14 @@ impl RemoteHandle {
 }
 
 impl Desk {
-    fn asked(&self) -> std::sync::MutexGuard<'_, VecDeque<Asked>> {
+    fn asked(&self) -> MutexGuard<'_, Queue> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes an answer on to whoever asked first.
     fn answer(&self, response: Response, ended: bool) {
-        let mut asked = self.asked();
-        let Some(first) = asked.front_mut() else { return };
+        let mut queue = self.asked();
+        let Some(first) = queue.waiting.front_mut() else { return };
         let words = first.words.clone();
         let elapsed = first.since.elapsed();
         let session = self.name.clone();
@@ -122,7 +138,7 @@ impl Desk {
             self.of_model.first(elapsed);
             return self.send(Response { session, words, ..response }, false, Permits::default());
         }
-        let Some(first) = asked.pop_front() else { return };
+        let Some(first) = queue.waiting.pop_front() else { return };
         self.metrics.queue.dec();
         if let Some(update) = response.update.as_ref().filter(|update| update.action.is_some()) {
             self.of_model.last(elapsed);
@@ -134,15 +150,20 @@ impl Desk {
         self.send(Response { session, words, ..response }, ended, first.permits);
         if ended {
             // What was asked meanwhile is answered so, too.
-            for late in asked.drain(..) {
+            queue.ended = true;
+            for late in queue.waiting.drain(..) {
                 self.metrics.queue.dec();
-                let reason = "internal error: this session was closed; start it anew";
-                let error = (!late.closes).then(|| reason.to_owned());
-                let response =
-                    Response { session: self.name.clone(), error, ..Response::default() };
-                self.send(response, true, late.permits);
+                self.refuse(late);
             }
         }
+    }
+
+    /// Answers what a session is asked that has ended by a fault.
+    fn refuse(&self, late: Asked) {
+        let reason = "internal error: this session was closed; start it anew";
+        let error = (!late.closes).then(|| reason.to_owned());
+        let response = Response { session: self.name.clone(), error, ..Response::default() };
+        self.send(response, true, late.permits);
     }
 
     fn send(&self, response: Response, ended: bool, permits: Permits) {
@@ -156,7 +177,66 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         // A client that has gone left these unanswered.
-        let left = self.asked().len();
+        let left = self.asked().waiting.len();
         self.metrics.queue.dec_by(left as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session elsewhere that ends at what it is asked first.
+    struct Ends(Box<dyn Fn(Response, bool) + Send + Sync>);
+
+    impl RemoteSession for Ends {
+        fn ask(&self, _: Request) {
+            self.0(Response::refusal("the end"), true);
+        }
+    }
+
+    struct Nowhere;
+
+    impl Remote for Nowhere {
+        fn open(&self, opening: RemoteOpening) -> Box<dyn RemoteSession> {
+            Box::new(Ends(opening.answers))
+        }
+    }
+
+    /// A connection that has not heard yet that a session has ended asks on: it is answered, or its
+    /// client would wait for ever.
+    #[test]
+    fn what_is_asked_of_a_session_that_has_ended_is_answered() {
+        let metrics = Arc::new(Metrics::new());
+        let (sender, answers) = std::sync::mpsc::channel();
+        let desk = Arc::new(Desk {
+            id: 7,
+            name: Some("a".into()),
+            asked: Mutex::default(),
+            answers: Mutex::new(Box::new(move |answer| drop(sender.send(answer)))),
+            metrics: metrics.clone(),
+            of_model: metrics.of_model("model"),
+            _permit: crate::clients::Permit::unlimited(&metrics.sessions),
+        });
+        let session = Nowhere.open(RemoteOpening {
+            model: "model".into(),
+            threshold: None,
+            provisional: false,
+            answers: Box::new({
+                let desk = desk.clone();
+                move |response, ended| desk.answer(response, ended)
+            }),
+        });
+        let handle = RemoteHandle { session, desk };
+        for operation in [Operation::Finish, Operation::Reset, Operation::Close] {
+            handle.ask(&operation, Permits::default());
+        }
+        let given: Vec<(Option<String>, Option<u64>)> =
+            answers.try_iter().map(|answer| (answer.response.error, answer.ended)).collect();
+        assert_eq!(given[0], (Some("the end".into()), Some(7)));
+        assert!(given[1].0.as_ref().is_some_and(|error| error.contains("was closed")));
+        assert_eq!(given[2], (None, Some(7)));
+        assert_eq!(given.len(), 3);
+        assert_eq!(metrics.queue.get(), 0);
     }
 }

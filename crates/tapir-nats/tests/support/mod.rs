@@ -84,7 +84,7 @@ impl Drop for Node {
 /// Nodes that know each other, and their files.
 pub(crate) struct Nats {
     pub(crate) nodes: Vec<Node>,
-    _files: tempfile::TempDir,
+    files: tempfile::TempDir,
 }
 
 impl Nats {
@@ -117,7 +117,33 @@ impl Nats {
             }
             Node::new(&program, arguments, ports[index])
         };
-        Some(Self { nodes: (0..count).map(node).collect(), _files: files })
+        Some(Self { nodes: (0..count).map(node).collect(), files })
+    }
+
+    /// One node with a configuration of its own, which is given the folder of its files; it logs to
+    /// `log` there.
+    pub(crate) fn configured(config: impl FnOnce(&Path) -> String) -> Option<Self> {
+        let program = nats_server()?;
+        let files = tempfile::tempdir().expect("a folder");
+        let path = files.path().join("nats.conf");
+        std::fs::write(&path, config(files.path())).expect("a file");
+        let (port, file) = (free_ports(1)[0], |name| files.path().join(name).display().to_string());
+        let port_text = port.to_string();
+        let (config, store, log) = (file("nats.conf"), file("store"), file("log"));
+        let arguments =
+            ["-js", "-a", "127.0.0.1", "-p", &port_text, "-c", &config, "-sd", &store, "-l", &log];
+        let node = Node::new(&program, arguments.map(String::from).into(), port);
+        Some(Self { nodes: vec![node], files })
+    }
+
+    /// A file of a configured node.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.files.path().join(name)
+    }
+
+    /// The server's log.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.file("log")).unwrap_or_default()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -128,13 +154,21 @@ impl Nats {
     /// Waits until somebody answers.
     pub(crate) async fn connection(&self) -> Connection {
         let connection = Connection::new(self.url());
+        self.wait_for(&connection).await;
+        connection
+    }
+
+    /// Waits until a connection can be made.
+    pub(crate) async fn wait_for(&self, connection: &Connection) {
+        let mut failed = None;
         for _ in 0..300 {
-            if connection.connect("test").await.is_ok() {
-                return connection;
+            failed = connection.connect("test").await.err();
+            if failed.is_none() {
+                return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("nats-server does not answer on {}", self.url());
+        panic!("nats-server does not answer: {failed:?}\n{}", self.log());
     }
 }
 
