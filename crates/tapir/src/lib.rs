@@ -65,6 +65,7 @@ mod find;
 pub mod half;
 mod history;
 mod import;
+mod intent;
 pub mod kernels;
 mod labels;
 mod lists;
@@ -74,6 +75,7 @@ mod pieces;
 pub mod protocol;
 mod session;
 mod session_options;
+mod settled;
 mod stability;
 #[cfg(feature = "store")]
 mod store;
@@ -103,7 +105,7 @@ pub use parts::Parts;
 pub use pieces::{PieceRules, WordPieces};
 pub use session::{Finish, LONGEST_WORD, Session};
 pub use session_options::{FinalPass, Mode, SessionOptions};
-pub use stability::Settled;
+pub use settled::Settled;
 #[cfg(feature = "store")]
 pub use store::amend;
 #[doc(hidden)]

@@ -13,10 +13,11 @@ use smallvec::SmallVec;
 use crate::batch::{self, Work};
 use crate::history::{History, Mark, Step};
 use crate::session_options::{check_settled, check_threshold};
+use crate::settled::Settling;
 use crate::word::Words;
 use crate::{
-    Action, Edit, Error, FinalPass, Intent, Label, Mode, Model, Result, Scheme, SessionOptions,
-    Settled, Span, Update, Vocabulary,
+    Action, Edit, Error, FinalPass, Label, Mode, Model, Result, SessionOptions, Span, Update,
+    Vocabulary,
 };
 
 /// Longer words than this are refused: no tokeniser gives them, and a broken one should not cost
@@ -61,18 +62,10 @@ pub struct Session {
     told: Vec<u16>,
     /// The intent that the user knows of.
     told_intent: Option<u16>,
-    /// Where the option is set: the probability, and what the user knows to be settled.
-    settled: Option<(f32, Told)>,
+    /// What the user knows to be settled, where that is asked for.
+    settling: Option<Settling>,
     /// Words that are given, while they are looked up.
     given: Words,
-}
-
-/// What a user knows to be settled.
-#[derive(Default)]
-struct Told {
-    /// Of each word that is still held: its label, if that is.
-    words: Vec<Option<u16>>,
-    intent: Option<u16>,
 }
 
 /// How far a session is with what it was given.
@@ -116,7 +109,7 @@ impl Session {
             mark: Default::default(),
             told: Vec::new(),
             told_intent: None,
-            settled: options.settled.map(|least| (least, Told::default())),
+            settling: options.settled.map(Settling::new),
             given: Words::default(),
             model,
         }
@@ -134,8 +127,10 @@ impl Session {
     /// said before still holds.
     pub fn set_settled(&mut self, probability: f32) -> Result<()> {
         check_settled(probability, &self.model)?;
-        let told = self.settled.take().map(|(_, told)| told).unwrap_or_default();
-        self.settled = Some((probability, told));
+        match &mut self.settling {
+            Some(settling) => settling.set(probability),
+            None => self.settling = Some(Settling::new(probability)),
+        }
         Ok(())
     }
 
@@ -379,7 +374,6 @@ impl Session {
     /// ```
     pub fn take_provisional(&mut self) -> Option<Update> {
         (self.work() == Some(Work::Revision)).then(|| {
-            // A revision is about to change what would settle now.
             let update = self.changes();
             self.count_as_told();
             update
@@ -394,9 +388,8 @@ impl Session {
         self.progress = Progress::default();
         self.told.clear();
         self.told_intent = None;
-        if let Some((_, told)) = &mut self.settled {
-            told.words.clear();
-            told.intent = None;
+        if let Some(settling) = &mut self.settling {
+            settling.clear();
         }
     }
 
@@ -428,6 +421,11 @@ impl Session {
             Mode::Restart => true,
         };
         revises && !self.is_final()
+    }
+
+    /// The intent that the user knows of.
+    pub(crate) fn told_intent(&self) -> Option<u16> {
+        self.told_intent
     }
 
     /// Has it ended, with nothing left to compute?
@@ -468,49 +466,6 @@ impl Session {
     /// `step - d`. None if there is no such step, or if it is forgotten.
     pub fn step_logits(&self, step: usize) -> Option<&[f32]> {
         self.history.logits(step)
-    }
-
-    /// What the utterance is about, as far as it was heard; none before the first word, or if the
-    /// model knows no intents.
-    ///
-    /// ```
-    /// # let mut parts = tapir::doctest::parts();
-    /// # parts = tapir::doctest::with_intents(parts);
-    /// # let model = tapir::Model::from_parts(parts)?;
-    /// let mut session = model.session();
-    /// let update = session.push("play")?;
-    /// let intent = session.intent().expect("a model that knows intents");
-    /// println!("{} at {:.2}", intent.label, intent.probability);
-    /// assert!(update.intent.unwrap().changed, "it is the first answer");
-    /// # Ok::<(), tapir::Error>(())
-    /// ```
-    pub fn intent(&self) -> Option<Intent> {
-        let (intents, id) = (self.model.intents()?, self.intent_id()?);
-        let probability = intents.probability(self.intent_logits()?, id);
-        let changed = self.told_intent != Some(id);
-        Some(Intent {
-            label: intents.get(id).clone(),
-            probability,
-            changed,
-            stability: self.intent_stability(),
-            in_domain: self.in_domain(),
-        })
-    }
-
-    /// Its id in [`Model::intents`].
-    pub fn intent_id(&self) -> Option<u16> {
-        Some(self.model.intents()?.best(self.intent_logits()?))
-    }
-
-    /// The logits of the intents, by their ids.
-    pub(crate) fn intent_logits(&self) -> Option<&[f32]> {
-        self.history.intent().map(|outputs| &outputs[..self.model.config().intents])
-    }
-
-    /// The probability of every intent, by its id in [`Model::intents`]; none where there is no
-    /// [`intent`](Self::intent).
-    pub fn intent_distribution(&self) -> Option<Vec<f32>> {
-        Some(self.model.intents()?.distribution(self.intent_logits()?))
     }
 
     /// The labelled stretches of the words from [`first`](Self::first) on, positions counted from
@@ -572,8 +527,8 @@ impl Session {
         let first = self.first();
         self.history.forget();
         self.count_as_told();
-        if let Some((_, told)) = &mut self.settled {
-            told.words.drain(..(self.history.first() - first).min(told.words.len()));
+        if let Some(settling) = &mut self.settling {
+            settling.forget(self.history.first() - first);
         }
         update
     }
@@ -591,49 +546,13 @@ impl Session {
         self.told_intent = self.intent_id();
     }
 
-    /// What has settled since the user was last told, and counts as told now.
-    fn settle(&mut self) -> Option<Settled> {
-        let (least, mut told) = self.settled.take()?;
-        let (first, labels) = (self.first(), self.label_ids());
-        let mut settled = Settled::default();
-        told.words.resize(labels.len(), None);
-        let (recent, bound) = (self.recent(), (least / (1.0 - least)).ln());
-        for (i, label) in labels.iter().enumerate() {
-            if told.words[i] == Some(*label) {
-                continue;
-            }
-            let log_odds = self.label_log_odds(first + i, &recent);
-            told.words[i] = log_odds.filter(|log_odds| *log_odds >= bound).map(|_| *label);
-            settled.words.extend(told.words[i].map(|_| first + i));
-        }
-        // A span has settled when the last of its words has, or the one after them.
-        if !settled.words.is_empty() && self.model.config().scheme != Scheme::Plain {
-            let is_new = |word: usize| settled.words.binary_search(&word).is_ok();
-            let is_settled = |word: usize| match told.words.get(word - first) {
-                Some(told) => told.is_some(),
-                None => self.is_final(),
-            };
-            settled.spans = self.spans();
-            settled.spans.retain(|span| {
-                let mut words = span.start..=span.end;
-                words.clone().any(is_new) && words.all(is_settled)
-            });
-        }
-        let intent = self.intent_id();
-        if told.intent != intent {
-            told.intent = None;
-            let stability = self.intent_stability();
-            if stability.is_some_and(|stability| stability >= least) {
-                (told.intent, settled.intent) = (intent, true);
-            }
-        }
-        self.settled = Some((least, told));
-        (!settled.is_empty()).then_some(settled)
-    }
-
     /// What has changed since the user was last told.
     fn changes(&mut self) -> Update {
-        let settled = if self.progress.revision_due { None } else { self.settle() };
+        // Not while a revision is due, which may change what would settle.
+        let mut settling = self.settling.take();
+        let asked = settling.as_mut().filter(|_| !self.progress.revision_due);
+        let settled = asked.map(|settling| settling.settle(self)).filter(|it| !it.is_empty());
+        self.settling = settling;
         let (first, labels) = (self.first(), self.label_ids());
         let name = |id: &u16| self.model.labels().get(*id).clone();
         let changed =
@@ -672,8 +591,8 @@ impl Session {
     /// What was said of words that are gone does not hold for those that take their place: only the
     /// first labels that are held stay settled.
     fn unsettle(&mut self, labels: usize) {
-        if let Some((_, told)) = &mut self.settled {
-            told.words.truncate(labels);
+        if let Some(settling) = &mut self.settling {
+            settling.unsettle(labels);
         }
     }
 

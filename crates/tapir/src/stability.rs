@@ -3,34 +3,8 @@
 //! A stability is a function of what the session holds now, so that taking words back takes back
 //! what they did to it, too.
 
-use serde::{Deserialize, Serialize};
-
 use crate::calibration::{Evidence, inside, log_odds, margin, sigmoid};
 use crate::{Session, Span};
-
-/// What is settled since the answer before: it will stay as it is, as likely as
-/// [`SessionOptions::settled`](crate::SessionOptions::settled) asks for. It is said once; if the
-/// label or intent changes all the same, that is an edit like any other, and it may settle anew.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Settled {
-    /// The words whose labels are.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub words: Vec<usize>,
-    /// The spans that are: all their words, and the one after them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<Span>,
-    /// Is the intent?
-    #[serde(skip_serializing_if = "crate::edit::is_false")]
-    pub intent: bool,
-}
-
-impl Settled {
-    /// Has nothing settled?
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.spans.is_empty() && !self.intent
-    }
-}
 
 /// What the last steps say of all labels alike.
 pub(crate) struct Recent {
