@@ -11,6 +11,7 @@ mod results;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
@@ -30,6 +31,13 @@ fn main() -> Result<()> {
 }
 
 fn test() -> Result<()> {
+    let since = Instant::now();
+    check()?;
+    println!("\nall of it took {} s", since.elapsed().as_secs());
+    Ok(())
+}
+
+fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     alone::check()?;
     results::check()?;
@@ -95,6 +103,7 @@ fn portable() -> Result<()> {
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     println!("\n$ cargo {}", arguments.join(" "));
+    let since = Instant::now();
     let status = Command::new("cargo")
         .args(arguments)
         .env("RUSTDOCFLAGS", "-D warnings")
@@ -106,6 +115,7 @@ fn cargo(arguments: &[&str]) -> Result<()> {
     if !status.success() {
         bail!("`cargo {}` failed: {status}", arguments.join(" "));
     }
+    println!("took {} s", since.elapsed().as_secs());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //!     nats-server -js &
 //!     tapir worker --nats nats://localhost:4222 &
-//!     cargo run -p tapir-nats --example client -- "add step to me to the fifty clasicos playlist"
+//!     cargo run -p tapir-nats --example nats_client -- "add step to me to the fifty clasicos playlist"
 //!
 //! `NATS_URL` names another server.
 
