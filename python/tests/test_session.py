@@ -104,6 +104,35 @@ def test_probabilities_are_numpy(snips: tapir.Model) -> None:
     assert session.distribution(3) is None and session.distribution(2**62) is None
 
 
+def test_what_is_settled_is_said_once(snips: tapir.Model) -> None:
+    words = "add step to me to the fifty clasicos playlist".split()
+    session = snips.session(settled=0.95)
+    settled: list[int] = []
+    spans: list[tapir.Span] = []
+    for word in words:
+        update = session.push(word)
+        for edit in update.edits:
+            assert edit.stability is not None and 0 < edit.stability <= 1
+            settled = [position for position in settled if position != edit.position]
+        if update.settled:
+            assert not set(settled) & set(update.settled.words)
+            settled += update.settled.words
+            spans += update.settled.spans
+            assert copy.copy(update.settled) == update.settled
+    stabilities = session.stabilities
+    assert stabilities is not None and stabilities.shape == (len(words),)
+    for span in session.spans:
+        stability = session.span_stability(span)
+        assert stability is not None and 0 < stability <= 1
+    end = session.finish()
+    if end.update.settled:
+        spans += end.update.settled.spans
+    assert {(span.start, span.end) for span in end.spans} <= {(s.start, s.end) for s in spans}
+    assert session.in_domain is None, "the model knows no intents"
+    with pytest.raises(tapir.Error, match="settled"):
+        snips.session(settled=0)
+
+
 def test_thresholds_and_modes(snips: tapir.Model) -> None:
     always = snips.session(threshold=0)
     never = snips.session(threshold=1)

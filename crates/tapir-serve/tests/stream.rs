@@ -13,7 +13,7 @@ fn script(seed: usize) -> Vec<String> {
     let mut messages = Vec::new();
     for turn in 0..3 {
         let words: Vec<&str> = SENTENCES[(seed + turn) % SENTENCES.len()].split(' ').collect();
-        if (seed + turn) % 2 == 0 {
+        if (seed + turn).is_multiple_of(2) {
             messages.push(r#"{"settled": 0.9}"#.into());
         }
         for (i, word) in words.iter().enumerate() {
