@@ -34,7 +34,10 @@ const EXEMPT: [(&str, &str); 17] = [
     ("tapir sweep runs/snips", "takes long"),
     ("tapir analyze runs/snips", "takes long"),
     ("tapir bench", "takes long"),
-    ("tapir calibrate runs/snips", "needs a run that takes long; tests/measure.rs calibrates a model"),
+    (
+        "tapir calibrate runs/snips",
+        "needs a run that takes long; tests/measure.rs calibrates a model",
+    ),
     ("tapir trace runs/snips", "needs a run that takes long"),
     (
         "tapir train pretrained",

@@ -30,7 +30,7 @@ impl Session {
         })
     }
 
-    /// Its id in [`Model::intents`].
+    /// Its id in [`Model::intents`](crate::Model::intents).
     pub fn intent_id(&self) -> Option<u16> {
         Some(self.model().intents()?.best(self.intent_logits()?))
     }
@@ -40,8 +40,8 @@ impl Session {
         self.history().intent().map(|outputs| &outputs[..self.model().config().intents])
     }
 
-    /// The probability of every intent, by its id in [`Model::intents`]; none where there is no
-    /// [`intent`](Self::intent).
+    /// The probability of every intent, by its id in [`Model::intents`](crate::Model::intents); none
+    /// where there is no [`intent`](Self::intent).
     pub fn intent_distribution(&self) -> Option<Vec<f32>> {
         Some(self.model().intents()?.distribution(self.intent_logits()?))
     }
