@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tapir::Model;
@@ -118,16 +118,8 @@ impl Part {
 /// The sentences of a text in the model's words: a file with one per line, or a text that ships.
 /// Those that are longer than the model reads are left out.
 pub(crate) fn other_text(model: &Model, name: &str) -> Result<Vec<Vec<String>>> {
-    let shipped = tapir_models::text(name).filter(|_| !Path::new(name).exists());
-    let text = match shipped {
-        Some(text) => text.to_owned(),
-        None => std::fs::read_to_string(name)
-            .with_context(|| format!("{name}: no such file, and no text of that name ships"))?,
-    };
     let config = model.config();
-    let most = config.max_length - config.delay;
-    let words = text.lines().map(|line| config.tokenizer.words(line));
-    Ok(words.filter(|words| (1..=most).contains(&words.len())).collect())
+    Ok(tapir_data::read_text(name, config.tokenizer, config.max_length - config.delay)?)
 }
 
 pub(crate) fn results(folder: &Path, model: &Model, dataset: &Dataset) -> Results {

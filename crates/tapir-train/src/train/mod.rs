@@ -3,7 +3,6 @@
 
 mod policy;
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -716,30 +715,16 @@ fn train_sentences<'a>(preset: &Preset, corpus: &'a Corpus) -> Vec<&'a Sentence>
     corpus.train.iter().chain(valid).filter(|sentence| !sentence.is_empty()).collect()
 }
 
-/// The sentences of a plain text, a line each, in the task's words. Lines without a word, or with
-/// more words than the task's sentences may have, are left out.
-///
-/// A name without such a file is that of a text that ships.
+/// The sentences of a plain text in the task's words, without labels.
 fn read_text(name: &str, task: &Task, labels: &Labels) -> Result<Vec<Sentence>> {
-    let path = Path::new(name);
-    let text = match tapir_models::text(name) {
-        Some(text) if !path.exists() => text.into(),
-        _ => Cow::from(std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?),
-    };
-    let tokenizer = task.tokenizer.unwrap_or_default();
     let nothing = labels.get(0);
-    let sentence = |line: &str| {
-        let words = tokenizer.words(line);
+    let sentence = |words: Vec<String>| {
         let labels = words.iter().map(|_| nothing.to_string()).collect::<Vec<_>>();
         Sentence::new(words, labels)
     };
-    let fits = |sentence: &Sentence| (1..=task.max_length).contains(&sentence.len());
-    let sentences: Vec<Sentence> = text.lines().map(sentence).filter(fits).collect();
-    if sentences.is_empty() {
-        let reason = format!("no line has 1 to {} words", task.max_length);
-        return Err(Error::invalid(path.display(), reason));
-    }
-    Ok(sentences)
+    let tokenizer = task.tokenizer.unwrap_or_default();
+    let sentences = tapir_data::read_text(name, tokenizer, task.max_length)?;
+    Ok(sentences.into_iter().map(sentence).collect())
 }
 
 /// A file of vectors, or those in the program.

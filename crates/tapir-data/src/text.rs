@@ -1,0 +1,31 @@
+//! Plain text: sentences without labels, a line each.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use tapir::Tokenizer;
+
+use crate::{Error, Result};
+
+/// The sentences of a text as words: of a file with a line for each, or of a text that ships, by its
+/// name. Lines without a word, or with more than `most`, are left out; an error if that leaves none.
+///
+/// ```
+/// let sentences = tapir_data::read_text("alarms", tapir::Tokenizer::Spoken, 50)?;
+/// assert!(sentences.iter().all(|words| words.len() <= 50));
+/// assert!(tapir_data::read_text("no-such-text", tapir::Tokenizer::Spoken, 50).is_err());
+/// # Ok::<(), tapir_data::Error>(())
+/// ```
+pub fn read_text(name: &str, tokenizer: Tokenizer, most: usize) -> Result<Vec<Vec<String>>> {
+    let path = Path::new(name);
+    let text = match tapir_models::text(name) {
+        Some(text) if !path.exists() => Cow::from(text),
+        _ => Cow::from(std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?),
+    };
+    let sentences = text.lines().map(|line| tokenizer.words(line));
+    let sentences: Vec<_> = sentences.filter(|words| (1..=most).contains(&words.len())).collect();
+    if sentences.is_empty() {
+        return Err(Error::file(path, format!("no line has 1 to {most} words")));
+    }
+    Ok(sentences)
+}
