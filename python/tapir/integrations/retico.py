@@ -1,7 +1,7 @@
-"""A retico module: words of a recogniser in, labelled words out.
+"""Modules of retico: words of a recogniser in; labelled words, or what they are about, out.
 
 Both sides speak retico's incremental units: ADD, UPDATE, REVOKE and COMMIT come in and go out, and
-every labelled unit is grounded in the unit of its word.
+every unit that goes out is grounded in one that came in.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import retico_core
 from retico_core import UpdateMessage, UpdateType
+from retico_core.dialogue import DialogueActIU
 from retico_core.text import SpeechRecognitionIU, TextIU
 
 from .._tapir import Model
@@ -30,34 +31,18 @@ class LabelledIU(TextIU):
         self.label: str | None = None
 
 
-class TapirModule(retico_core.AbstractModule):
-    """Labels the words of text units.
+class _Listener(retico_core.AbstractModule):
+    """Follows the text units that come in; what goes out is `_answer`'s.
 
-    A unit that is revoked, in the middle, too, takes its labelled units with it; a label that
-    changes is an UPDATE of the unit that has it. When all words that came in are committed, the
-    utterance has ended: it is revised a last time, all its labels are committed, and the next word
-    begins a new one. With `end_on_commit=False` an utterance ends when `end` is called.
+    When all words that came in are committed, the utterance has ended: it is revised a last time,
+    what was said of it is committed, and the next word begins a new one. With `end_on_commit=False`
+    an utterance ends when `end` is called.
     """
-
-    @staticmethod
-    def name() -> str:
-        """The name of the module."""
-        return "tapir"
-
-    @staticmethod
-    def description() -> str:
-        """What the module does."""
-        return "Labels words while they arrive"
 
     @staticmethod
     def input_ius() -> list[type]:
         """Units with text."""
         return [SpeechRecognitionIU, TextIU]
-
-    @staticmethod
-    def output_iu() -> type:
-        """A unit for each word."""
-        return LabelledIU
 
     def __init__(
         self,
@@ -81,8 +66,6 @@ class TapirModule(retico_core.AbstractModule):
         self.current_output: list[Any] = []
         self.end_on_commit = end_on_commit
         self._utterance = Utterance(model, **options)
-        #: For each word: the unit it came in, which word of that unit it is, and the unit out.
-        self._words: list[tuple[Any, int, LabelledIU]] = []
 
     def process_update(self, update_message: UpdateMessage) -> UpdateMessage | None:
         """Takes what the recogniser says, and says what changed."""
@@ -102,13 +85,50 @@ class TapirModule(retico_core.AbstractModule):
         """Ends the utterance, whatever is committed, and sends its last labels."""
         self.append(self._answer(True))
 
-    def _answer(self, ended: bool) -> UpdateMessage | None:
-        message = UpdateMessage()
-        heard = [
+    def _heard(self) -> list[tuple[Any, int, str]]:
+        """The model's words: the unit each came in, which word of that unit it is, the word."""
+        return [
             (unit, i, word)
             for unit in self.current_input
             for i, word in enumerate(self._utterance.model.words(unit.text or ""))
         ]
+
+    def _answer(self, ended: bool) -> UpdateMessage | None:
+        raise NotImplementedError
+
+
+class TapirModule(_Listener):
+    """Labels the words of text units.
+
+    A unit that is revoked, in the middle, too, takes its labelled units with it; a label that
+    changes is an UPDATE of the unit that has it. When all words that came in are committed, the
+    utterance has ended: it is revised a last time, all its labels are committed, and the next word
+    begins a new one. With `end_on_commit=False` an utterance ends when `end` is called.
+    """
+
+    @staticmethod
+    def name() -> str:
+        """The name of the module."""
+        return "tapir"
+
+    @staticmethod
+    def description() -> str:
+        """What the module does."""
+        return "Labels words while they arrive"
+
+    @staticmethod
+    def output_iu() -> type:
+        """A unit for each word."""
+        return LabelledIU
+
+    def __init__(self, model: Model | str = "snips", **options: Any) -> None:
+        super().__init__(model, **options)
+        #: For each word: the unit it came in, which word of that unit it is, and the unit out.
+        self._words: list[tuple[Any, int, LabelledIU]] = []
+
+    def _answer(self, ended: bool) -> UpdateMessage | None:
+        message = UpdateMessage()
+        heard = self._heard()
         self._revoke_lost(heard, message)
         added = heard[len(self._words) :]
         for unit, i, word in added:
@@ -153,3 +173,67 @@ class TapirModule(retico_core.AbstractModule):
             labelled.revoked = True
             message.add_iu(labelled, UpdateType.REVOKE)
         self._words = kept
+
+
+class DialogueActModule(_Listener):
+    """Says what an utterance is about, for models that know intents.
+
+    One `DialogueActIU` for each utterance: its act is the intent, its confidence the intent's
+    probability, its concepts the labelled stretches, by label (`{"genre": ["jazz"]}`). It is ADDed
+    with the first word, UPDATEd when act or concepts change, REVOKEd if all words are, and
+    COMMITted when the utterance has ended. It is grounded in the unit of the newest word then.
+    """
+
+    @staticmethod
+    def name() -> str:
+        """The name of the module."""
+        return "tapir dialogue acts"
+
+    @staticmethod
+    def description() -> str:
+        """What the module does."""
+        return "Says what an utterance is about while its words arrive"
+
+    @staticmethod
+    def output_iu() -> type:
+        """A unit for each utterance."""
+        return DialogueActIU
+
+    def __init__(self, model: Model | str = "snips", **options: Any) -> None:
+        super().__init__(model, **options)
+        if not self._utterance.model.intents:
+            raise ValueError("the model knows no intents: train one, or use TapirModule")
+        self._act: DialogueActIU | None = None
+
+    def _answer(self, ended: bool) -> UpdateMessage | None:
+        message = UpdateMessage()
+        heard = self._heard()
+        result = self._utterance.hear([word for _, _, word in heard], final=ended)
+        if result.intent is None or not heard:
+            if self._act is not None:
+                self.revoke(self._act)
+                self._act.revoked = True
+                message.add_iu(self._act, UpdateType.REVOKE)
+                self._act = None
+        else:
+            concepts: dict[str, list[str]] = {}
+            for span in result.spans:
+                concepts.setdefault(span.label, []).append(span.text)
+            kind = UpdateType.UPDATE
+            if self._act is None:
+                kind = UpdateType.ADD
+                self._act = self.create_iu(grounded_in=heard[-1][0])
+                self.current_output.append(self._act)
+            changed = (self._act.act, self._act.concepts) != (result.intent.label, concepts)
+            self._act.concepts = concepts
+            self._act.set_act(result.intent.label, concepts, result.intent.probability)
+            if changed:
+                self._act.grounded_in = heard[-1][0]
+                message.add_iu(self._act, kind)
+        if ended:
+            if self._act is not None:
+                self.commit(self._act)
+                message.add_iu(self._act, UpdateType.COMMIT)
+            self._act = None
+            self.current_input, self.current_output = [], []
+        return message if len(message) else None

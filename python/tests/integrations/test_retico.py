@@ -23,7 +23,7 @@ import retico_core
 from retico_core import UpdateMessage, UpdateType
 from retico_core.text import SpeechRecognitionIU, get_text_increment
 
-from tapir.integrations.retico import LabelledIU, TapirModule
+from tapir.integrations.retico import DialogueActModule, LabelledIU, TapirModule
 
 
 class Recogniser(retico_core.AbstractModule):
@@ -171,3 +171,39 @@ def test_a_network_that_runs(snips: tapir.Model) -> None:
         sink.stop()
     assert heard[:3] == [(word, UpdateType.ADD) for word in ("play", "some", "jazz")]
     assert heard[-3:] == [(word, UpdateType.COMMIT) for word in ("play", "some", "jazz")]
+
+
+def test_what_an_utterance_is_about_is_one_unit() -> None:
+    model = tapir.Model.load("snips")
+    recogniser, module = Recogniser(), DialogueActModule(model)
+    acts: list[Any] = []
+    said: list[tuple[Any, UpdateType]] = []
+    for text, final in [("play", False), ("play some", False), ("play some jazz", True)]:
+        message = module.process_update(recogniser.say(text, final))
+        for unit, kind in message or ():
+            acts.append(unit)
+            said.append((unit.act, kind))
+    assert len({id(unit) for unit in acts}) == 1
+    assert said[0] == ("PlayMusic", UpdateType.ADD)
+    assert said[-1] == ("PlayMusic", UpdateType.COMMIT)
+    assert acts[-1].concepts == {"genre": ["jazz"]}
+    assert 0.5 < acts[-1].confidence <= 1.0
+    assert acts[-1].grounded_in.text == "jazz"
+    message = module.process_update(recogniser.say("book a table"))
+    kinds = [(unit.act, kind) for unit, kind in message or ()]
+    assert kinds == [("BookRestaurant", UpdateType.ADD)], "a new utterance"
+
+
+def test_an_utterance_that_is_taken_back_is_about_nothing() -> None:
+    recogniser, module = Recogniser(), DialogueActModule("snips")
+    module.process_update(recogniser.say("play jazz"))
+    message = UpdateMessage()
+    for unit in reversed(recogniser.current_output):
+        message.add_iu(unit, UpdateType.REVOKE)
+    kinds = [kind for _, kind in module.process_update(message) or ()]
+    assert kinds == [UpdateType.REVOKE]
+
+
+def test_a_model_without_intents_says_so(pos: tapir.Model) -> None:
+    with pytest.raises(ValueError, match="knows no intents"):
+        DialogueActModule(pos)
