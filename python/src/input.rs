@@ -1,6 +1,6 @@
 //! What a user may give: texts, words, names of modes.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 use tapir::{FinalPass, Mode, SessionOptions};
@@ -31,6 +31,29 @@ impl Given {
             Self::Text(text) => model.config().tokenizer.words(&text),
             Self::Words(words) => words,
         }
+    }
+}
+
+/// How sure a recogniser is that its words stay: of all alike, or of each.
+#[derive(FromPyObject)]
+pub(crate) enum Stability {
+    All(f32),
+    Each(Vec<f32>),
+}
+
+impl Stability {
+    /// Words with what is said of each of them.
+    pub(crate) fn of(self, words: Vec<String>) -> PyResult<Vec<(String, f32)>> {
+        let stabilities = match self {
+            Self::All(stability) => vec![stability; words.len()],
+            Self::Each(stabilities) => stabilities,
+        };
+        let (said, given) = (stabilities.len(), words.len());
+        if said != given {
+            let reason = format!("{said} stabilities for {given} words");
+            return Err(PyValueError::new_err(reason));
+        }
+        Ok(words.into_iter().zip(stabilities).collect())
     }
 }
 

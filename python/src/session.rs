@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::refused;
-use crate::input::{Given, mode_name};
+use crate::input::{Given, Stability, mode_name};
 use crate::model::Model;
 use crate::update::{Finish, Intent, Span, Update};
 
@@ -69,17 +69,29 @@ impl Session {
 
 #[pymethods]
 impl Session {
-    /// Reads one word, as it is, and says what changed.
-    fn push(&self, py: Python<'_>, word: &str) -> PyResult<Update> {
-        self.compute(py, |session| session.push(word)).map(Update)
+    /// Reads one word, as it is, and says what changed. `stability` is how likely the recogniser
+    /// finds it, from 0 to 1, that it will not take the word back: a factor of our `stabilities`.
+    #[pyo3(signature = (word, *, stability=1.0))]
+    fn push(&self, py: Python<'_>, word: &str, stability: f32) -> PyResult<Update> {
+        self.compute(py, |session| session.push_with(word, stability)).map(Update)
     }
 
     /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay,
     /// the rest is taken back and read anew. A text is split by the model's tokenizer, a list of
-    /// words is taken as it is.
-    fn update(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> PyResult<Update> {
-        let words = Given::of(words)?.words(&self.model.get().inner);
-        self.compute(py, |session| session.update(words)).map(Update)
+    /// words is taken as it is. `stability` is how likely the recogniser finds it that its words
+    /// stay: of all alike, or of each.
+    #[pyo3(
+        signature = (words, *, stability=Stability::All(1.0)),
+        text_signature = "($self, words, *, stability=1.0)"
+    )]
+    fn update(
+        &self,
+        py: Python<'_>,
+        words: &Bound<'_, PyAny>,
+        stability: Stability,
+    ) -> PyResult<Update> {
+        let words = stability.of(Given::of(words)?.words(&self.model.get().inner))?;
+        self.compute(py, |session| session.update_with(words)).map(Update)
     }
 
     /// Takes back the last `words` words. More than `undoable` is an error that changes nothing.

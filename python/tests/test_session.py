@@ -231,3 +231,17 @@ def test_a_session_keeps_its_model_and_nothing_leaks() -> None:
     del session
     gc.collect()
     assert watched() is None
+
+
+def test_a_recogniser_says_how_sure_it_is_of_its_words(snips: tapir.Model) -> None:
+    session = snips.session(settled=0.95)
+    assert session.push("play", stability=0.5).settled is None
+    assert session.stabilities is not None and session.stabilities[0] <= 0.5
+    session.update(["play", "some", "jazz"], stability=[1.0, 0.25, 0.75])
+    assert (session.stabilities <= [1.0, 0.25, 0.75]).all()
+    session.update("play some jazz")
+    assert session.stabilities[1] > 0.25
+    for wrong in (1.5, [1.0], float("nan")):
+        with pytest.raises(ValueError, match="stabilit"):
+            session.update(["play", "some"], stability=wrong)
+    assert len(session.labels) == 3

@@ -1,23 +1,25 @@
 //! Fits what a model says of its own answers: will they stay, and is the utterance for it at all?
 
 use rayon::prelude::*;
-use tapir::{Calibration, Logistic, Model, Scheme, Session, SessionOptions, Span};
+use tapir::{Calibration, Evidence, Logistic, Mode, Model, Scheme, Session, SessionOptions, Span};
 
 use crate::logistic::fit;
-use crate::{Dataset, Result};
+use crate::{Dataset, GoldSentence, Result};
 
 /// What a session holds after a step, and what it knows of it.
 pub(crate) struct Observed {
     pub(crate) labels: Vec<u16>,
     pub(crate) spans: Vec<Span>,
     pub(crate) intent: Option<u16>,
-    pub(crate) evidence: tapir::Evidence,
+    pub(crate) evidence: Evidence,
 }
 
 /// An utterance as a user hears of it: after each word, and at the end.
 pub(crate) struct Followed {
     pub(crate) steps: Vec<Observed>,
     pub(crate) end: Observed,
+    /// The step from which on each word's label stays.
+    stays_from: Vec<usize>,
 }
 
 impl Followed {
@@ -30,7 +32,14 @@ impl Followed {
             steps.push(Observed::of(&session));
         }
         session.finish()?;
-        Ok(Self { steps, end: Observed::of(&session) })
+        let end = Observed::of(&session);
+        let labels = end.labels.iter().enumerate();
+        let stays_from = labels.map(|(word, label)| {
+            let differs = |observed: &Observed| observed.labels.get(word) != Some(label);
+            steps.iter().rposition(differs).map_or(0, |step| step + 1)
+        });
+        let stays_from = stays_from.collect();
+        Ok(Self { steps, end, stays_from })
     }
 
     pub(crate) fn read_all<'a>(
@@ -47,8 +56,7 @@ impl Followed {
 
     /// Does the label of a word stay from a step on?
     pub(crate) fn label_stays(&self, step: usize, word: usize) -> bool {
-        let label = self.steps[step].labels.get(word);
-        self.stays(step, |observed| observed.labels.get(word) == label)
+        self.stays_from.get(word).is_some_and(|from| step >= *from)
     }
 
     /// Does a span stay as it is?
@@ -80,8 +88,7 @@ impl Observed {
             self.evidence.labels.iter().map(|evidence| labels.log_odds(evidence)).collect();
         let evidence = |span: &Span| {
             let words = &log_odds[span.start..(span.end + 1).min(log_odds.len())];
-            let weakest = words.iter().copied().fold(f32::INFINITY, f32::min);
-            [1.0, weakest, f32::from(u8::from(span.end == log_odds.len()))]
+            Evidence::of_span(words.iter().copied(), span.end == log_odds.len())
         };
         self.spans.iter().map(|span| (span, evidence(span))).collect()
     }
@@ -99,6 +106,8 @@ impl Observed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn calibrate(model: &Model, dataset: &Dataset, outside: &[Vec<String>]) -> Result<Calibration> {
+    // First what answers themselves depend on.
+    let (evidence, model) = &fit_evidence(model, dataset)?;
     let words = dataset.examples.par_iter().map(|example| &example.words[..]);
     let followed = Followed::read_all(model, words)?;
     let (mut features, mut outcomes) = (Vec::new(), Vec::new());
@@ -125,7 +134,8 @@ pub fn calibrate(model: &Model, dataset: &Dataset, outside: &[Vec<String>]) -> R
             }
         }
     }
-    let mut calibration = Calibration { labels: Some(labels), ..Calibration::default() };
+    let mut calibration =
+        Calibration { labels: Some(labels), evidence: *evidence, ..Calibration::default() };
     calibration.spans = (!features.is_empty()).then(|| Logistic(fit(&features, &outcomes)));
     calibration.intent = (!intents.is_empty()).then(|| Logistic(fit(&intents, &kept)));
     if model.config().outside && !outside.is_empty() {
@@ -141,4 +151,39 @@ pub fn calibrate(model: &Model, dataset: &Dataset, outside: &[Vec<String>]) -> R
         calibration.in_domain = Some(Logistic(fit(&features, &outcomes)));
     }
     Ok(calibration)
+}
+
+/// How much the first pass's evidence for the intent is to count: what is right at most steps, and
+/// of equals the greatest; and the model with it. None if there are no intents to be right.
+fn fit_evidence(model: &Model, dataset: &Dataset) -> Result<(Option<f32>, Model)> {
+    const TRIED: [f32; 5] = [1.0, 0.75, 0.5, 0.25, 0.125];
+    let combines = model.default_mode() == Mode::TwoPass && model.intents().is_some();
+    if !combines || dataset.examples.iter().all(|example| example.intent.is_none()) {
+        return Ok((None, model.clone()));
+    }
+    let mut best: Option<(usize, f32, Model)> = None;
+    for evidence in TRIED {
+        let mut parts = model.parts().clone();
+        parts.config.calibration.evidence = Some(evidence);
+        let model = parts.load()?;
+        let right = dataset.examples.par_iter().map(|example| right_steps(&model, example));
+        let right = right.collect::<Result<Vec<_>>>()?.iter().sum();
+        if best.as_ref().is_none_or(|(most, ..)| right > *most) {
+            best = Some((right, evidence, model));
+        }
+    }
+    let (_, evidence, model) = best.expect("some are tried");
+    Ok((Some(evidence), model))
+}
+
+/// After how many words of an utterance its intent is right.
+fn right_steps(model: &Model, example: &GoldSentence) -> Result<usize> {
+    let mut session = model.session_with(SessionOptions::new().undo(0))?;
+    let intent = example.intent.as_deref().and_then(|intent| model.intents()?.id(intent));
+    let mut right = 0;
+    for word in &example.words {
+        session.push(word)?;
+        right += usize::from(intent.is_some() && session.intent_id() == intent);
+    }
+    Ok(right)
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tapir::{Model, SessionOptions};
+use tapir::{Intent, Model, SessionOptions};
 
 use crate::f1::ratio;
 use crate::{Dataset, Result};
@@ -45,7 +45,9 @@ impl InDomainScores {
         let own: Vec<f32> = own.filter_map(Result::transpose).collect::<Result<_>>()?;
         let others = others.par_iter().map(value).filter_map(Result::transpose);
         let others: Vec<f32> = others.collect::<Result<_>>()?;
-        let below = |values: &[f32]| values.iter().filter(|value| **value < 0.5).count();
+        let below = |values: &[f32]| {
+            values.iter().filter(|value| **value < Intent::LEAST_IN_DOMAIN).count()
+        };
         Ok(Some(Self {
             outside: outside.to_owned(),
             sentences: others.len(),

@@ -2,6 +2,7 @@
 
 use async_nats::header::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
+use tapir::protocol::Operation;
 
 /// Headers that a client may set on the first message of a session; they are the parameters of the
 /// server's address.
@@ -76,18 +77,20 @@ impl Options {
             Some("false") => Ok(false),
             Some(other) => Err(format!("`{name}` is `{other}`, expected true or false")),
         };
-        let threshold = text(THRESHOLD).map(|text| {
-            let value = text.parse::<f32>().ok().filter(|value| (0.0..=1.0).contains(value));
-            value.ok_or_else(|| format!("`{THRESHOLD}` is `{text}`, expected 0 to 1"))
-        });
-        let settled = text(SETTLED).map(|text| {
-            let value = text.parse::<f32>().ok().filter(|value| *value > 0.0 && *value <= 1.0);
-            value.ok_or_else(|| format!("`{SETTLED}` is `{text}`, expected more than 0, up to 1"))
-        });
+        let number = |name, operation: fn(f32) -> Operation| {
+            let read = |text: &str| {
+                let number = text.parse::<f32>();
+                let number =
+                    number.map_err(|_| format!("`{name}` is `{text}`, expected a number"))?;
+                operation(number).check().map_err(|error| format!("`{name}`: {error}"))?;
+                Ok::<f32, String>(number)
+            };
+            text(name).map(read).transpose()
+        };
         Ok(Self {
             model: text(MODEL).map(str::to_owned),
-            threshold: threshold.transpose()?,
-            settled: settled.transpose()?,
+            threshold: number(THRESHOLD, Operation::Threshold)?,
+            settled: number(SETTLED, Operation::Settled)?,
             one_answer: !flag(PROVISIONAL, true)?,
             pretokenized: flag(PRETOKENIZED, false)?,
         })

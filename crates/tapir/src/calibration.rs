@@ -19,6 +19,10 @@ pub struct Calibration {
     /// Will the intent stay? Over [`Evidence::intent`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Logistic<5>>,
+    /// How much the first pass's evidence for the intent counts after a revision, above 0 up to 1;
+    /// as it is, unless it was fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<f32>,
     /// Is an utterance one of those that the model is for? Over 1 and [`Evidence::in_domain`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_domain: Option<Logistic<2>>,
@@ -39,6 +43,15 @@ pub struct Evidence {
     pub intent: Option<[f32; 5]>,
     /// The log-odds, as the intents' heads have it, that the utterance is one for the model.
     pub in_domain: Option<f32>,
+}
+
+impl Evidence {
+    /// What a span's stability is made of ([`Calibration::spans`]): `labels` are the log-odds that
+    /// the labels of its words stay, and that of the word after it, unless it is `open`, without a
+    /// word that follows.
+    pub fn of_span(labels: impl Iterator<Item = f32>, open: bool) -> [f32; 3] {
+        [1.0, labels.fold(f32::INFINITY, f32::min), f32::from(u8::from(open))]
+    }
 }
 
 /// The weights of a logistic regression over `N` numbers.

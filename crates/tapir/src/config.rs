@@ -360,6 +360,13 @@ impl Config {
                 format!("`threshold` is {}, expected 0 to 1", self.threshold),
             ));
         }
+        if let Some(evidence) = self.calibration.evidence
+            && !(evidence > 0.0 && evidence <= 1.0)
+        {
+            let reason =
+                format!("`calibration.evidence` is {evidence}, expected more than 0, up to 1");
+            return Err(Error::invalid(file, reason));
+        }
         if !self.vector_gain.is_finite() {
             return Err(Error::invalid(
                 file,

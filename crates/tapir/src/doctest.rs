@@ -44,6 +44,7 @@ pub fn with_intents(parts: Parts) -> Parts {
         labels: Some(Logistic([0.5, 1.0, 0.8, -0.3, 0.6, -0.1, 0.3])),
         spans: Some(Logistic([-0.5, 0.9, -1.0])),
         intent: Some(Logistic([0.2, 1.5, 0.4, -0.1, 0.2])),
+        evidence: Some(0.5),
         in_domain: Some(Logistic([0.1, 1.2])),
     };
     let parts = Parts::random(config, labels, vocabulary, 7).expect("consistent sizes");

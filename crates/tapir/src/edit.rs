@@ -54,10 +54,13 @@ pub struct Intent {
 }
 
 impl Intent {
+    /// The least [`in_domain`](Self::in_domain) of an utterance that counts as one for the model.
+    pub const LEAST_IN_DOMAIN: f32 = 0.5;
+
     /// Is the utterance more likely not one of those that the model is for? Then labels and intent
     /// mean nothing.
     pub fn is_outside(&self) -> bool {
-        self.in_domain.is_some_and(|probability| probability < 0.5)
+        self.in_domain.is_some_and(|probability| probability < Self::LEAST_IN_DOMAIN)
     }
 }
 

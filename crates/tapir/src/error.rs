@@ -85,6 +85,12 @@ pub enum Error {
         /// The value.
         threshold: f32,
     },
+    /// What a recogniser says of a word that is no probability.
+    #[error("the stability of a word is {stability}, expected 0 to 1")]
+    Heard {
+        /// The value.
+        stability: f32,
+    },
     /// A probability from which on something counts as settled that is none.
     #[error("`settled` is {probability}, expected a probability above 0, such as 0.95")]
     Settled {

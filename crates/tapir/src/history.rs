@@ -27,6 +27,8 @@ pub(crate) struct History {
     room: Option<usize>,
     /// Which word was read at each step. Row i is step i + 1.
     identities: Tape<Identity>,
+    /// How likely it is, as the recogniser last said, that this word stays.
+    heard: Tape<f32>,
     /// What the passes read of it (the input buffer): rows of the vocabulary.
     rows: Tape<u32>,
     /// Its word pieces, if the reviser reads pieces.
@@ -43,6 +45,8 @@ pub(crate) struct History {
     logits: Tape<f32>,
     /// What the model says of the intent, so many values. Without any, nothing is written.
     intent_outputs: usize,
+    /// g: how much the first pass's evidence counts beside what the reviser said.
+    evidence: f32,
     /// What the first pass says of the intent after each step, [outputs]; row 0 is nothing.
     heard_intents: Tape<f32>,
     /// What both passes say of it: see [`push_intent`](Self::push_intent).
@@ -66,8 +70,9 @@ pub(crate) struct History {
 /// here: it is then cut, forgotten, cleared and counted with the others.
 macro_rules! tapes {
     ($history:ident $(, $mutable:tt)?) => {{
-        let tapes: [&$($mutable)? dyn Rows; 11] = [
+        let tapes: [&$($mutable)? dyn Rows; 12] = [
             &$($mutable)? $history.identities,
+            &$($mutable)? $history.heard,
             &$($mutable)? $history.rows,
             &$($mutable)? $history.pieces,
             &$($mutable)? $history.states,
@@ -143,6 +148,7 @@ impl History {
             delay: config.delay,
             room: config.bert().map(BertConfig::room),
             identities: Tape::new(Reach::Window, 1),
+            heard: Tape::new(Reach::Window, 1),
             rows: Tape::new(Reach::Window, 1),
             pieces: Lists::new(Reach::Window),
             states: Tape::of_states(Reach::Memory, state),
@@ -150,6 +156,7 @@ impl History {
             memory: Tape::new(Reach::Memory, memory),
             logits: Tape::new(Reach::Window, model.labels().len()),
             intent_outputs: config.intent_outputs(),
+            evidence: config.calibration.evidence.unwrap_or(1.0),
             heard_intents: Tape::of_states(Reach::Memory, config.intent_outputs().max(1)),
             intents: Tape::of_states(Reach::Memory, config.intent_outputs().max(1)),
             steps: Tape::new(Reach::Window, 1),
@@ -209,11 +216,25 @@ impl History {
         base + pairs.take_while(|(read, word)| *read == word).count()
     }
 
+    /// How likely it is, as the recogniser last said, that a word stays; 1 if it is forgotten.
+    pub(crate) fn heard(&self, word: usize) -> f32 {
+        let held = (self.heard.base()..self.heard.len()).contains(&word);
+        if held { self.heard.row(word)[0] } else { 1.0 }
+    }
+
+    /// What a new hypothesis says of the words that it shares with those read so far.
+    pub(crate) fn hear_again(&mut self, words: &Words) {
+        let (base, held) = (self.heard.base(), self.heard.len());
+        let rows = self.heard.rows_mut(base..held).iter_mut();
+        rows.zip(words.heard().skip(base)).for_each(|(heard, now)| *heard = now);
+    }
+
     // What a step appends, in this order.
 
     /// Begins a step with its word.
     pub(crate) fn push_word(&mut self, word: Word, pieces: impl IntoIterator<Item = u32>) {
         self.identities.push(&[word.identity]);
+        self.heard.push(&[word.heard]);
         self.rows.push(&[word.row]);
         if self.room.is_some() {
             self.pieces.push(pieces);
@@ -236,13 +257,15 @@ impl History {
         }
     }
 
-    /// Adds what the word says of the intent to what is known of it: c ← c + a − a', where a and a'
-    /// are the first pass's logits after this word and before it.
+    /// Adds what the word says of the intent to what is known of it: c ← c + g (a − a'), where a and
+    /// a' are the first pass's logits after this word and before it.
     ///
     /// Logits are logarithms of odds, so that a − a' is the evidence that the first pass sees in the
-    /// word alone. A revision replaces c by the reviser's logits; the words after it add theirs, and
-    /// nothing that the reviser knew is forgotten. Before any revision c is a. Each row is a function
-    /// of the one before it and of the word, so that taking words back is cutting rows off.
+    /// word alone, and g, fitted on validation, how far it can be trusted: it has seen much of it
+    /// before, in words that the reviser has read, too. A revision replaces c by the reviser's
+    /// logits; the words after it add theirs, and nothing that the reviser knew is forgotten. Before
+    /// any revision c is a. Each row is a function of the one before it and of the word, so that
+    /// taking words back is cutting rows off.
     fn push_intent(&mut self, heard: &[f32]) {
         if heard.is_empty() {
             return;
@@ -253,8 +276,13 @@ impl History {
         let (before, after) = (self.heard_intents.row(t - 1), self.heard_intents.row(t));
         let rows = self.intents.rows_mut(t - 1..t + 1);
         let (known, now) = rows.split_at_mut(heard.len());
+        if *known == *before {
+            // Nothing was revised yet.
+            now.copy_from_slice(after);
+            return;
+        }
         for (i, now) in now.iter_mut().enumerate() {
-            *now = known[i] + (after[i] - before[i]);
+            *now = known[i] + self.evidence * (after[i] - before[i]);
         }
     }
 
@@ -424,7 +452,7 @@ impl History {
             let step = mark.steps;
             let (identity, row) = (self.identities.row(step)[0], self.rows.row(step)[0]);
             let pieces = self.room.map_or(&[][..], |_| self.pieces.lists(step..step + 1));
-            unread.push_front(Word::new(identity, row), pieces);
+            unread.push_front(Word::new(identity, row, self.heard.row(step)[0]), pieces);
         }
         while self.revisions.len() > mark.revisions
             && let Some(revision) = self.revisions.pop_back()

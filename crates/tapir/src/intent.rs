@@ -46,3 +46,48 @@ impl Session {
         Some(self.model().intents()?.distribution(self.intent_logits()?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Mode, Model, Session, SessionOptions, doctest};
+
+    const WORDS: [&str; 4] = ["play", "some", "jazz", "by"];
+
+    fn logits(session: &Session) -> Vec<f32> {
+        session.intent_logits().expect("a word was read").to_vec()
+    }
+
+    /// The logits of the intent after each of the words.
+    fn read(model: &Model, options: SessionOptions) -> Vec<Vec<f32>> {
+        let mut session = model.session_with(options).unwrap();
+        let mut read = |word: &&str| {
+            session.push(word).unwrap();
+            logits(&session)
+        };
+        WORDS.iter().map(&mut read).collect()
+    }
+
+    #[test]
+    fn what_the_first_pass_hears_is_added_to_what_the_reviser_said() {
+        let parts = doctest::with_intents(doctest::parts());
+        let evidence = parts.config.calibration.evidence.unwrap();
+        let model = Model::from_parts(parts).unwrap();
+        let first = read(&model, SessionOptions::new().mode(Mode::FirstPass));
+        let restart = read(&model, SessionOptions::new().mode(Mode::Restart));
+        let unrevised = read(&model, SessionOptions::new().threshold(1.0));
+        assert_eq!(unrevised, first, "before any revision it is what the first pass says");
+
+        let mut session = model.session_with(SessionOptions::new().threshold(0.0)).unwrap();
+        session.push(WORDS[0]).unwrap();
+        session.push(WORDS[1]).unwrap();
+        assert_eq!(logits(&session), restart[1], "a revision is what the reviser says");
+        session.set_threshold(1.0).unwrap();
+        session.push(WORDS[2]).unwrap();
+        let expected: Vec<f32> = (0..restart[1].len())
+            .map(|i| restart[1][i] + evidence * (first[2][i] - first[1][i]))
+            .collect();
+        assert_eq!(logits(&session), expected);
+        session.revoke(1).unwrap();
+        assert_eq!(logits(&session), restart[1]);
+    }
+}

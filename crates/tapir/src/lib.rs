@@ -63,6 +63,7 @@ mod error;
 #[cfg(feature = "store")]
 mod find;
 pub mod half;
+mod heard;
 mod history;
 mod import;
 mod intent;

@@ -10,6 +10,8 @@ use std::collections::{HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::edit::is_false;
+use crate::heard::check_heard;
+use crate::session_options::{check_settled, check_threshold};
 use crate::{Error, Label, Model, Result, Session, SessionOptions, Span, Tokenizer, Update};
 
 /// What a client asks: exactly one of the operations, and the session it is for.
@@ -48,6 +50,19 @@ pub struct Request {
     /// From the next answer on, says what will stay as it is with this probability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<f32>,
+    /// With `push` or `update`: how sure the recogniser is that its words stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stability: Option<Stability>,
+}
+
+/// How likely it is, as a recogniser has it, that its words stay, from 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number, or a list of one for each word")]
+pub enum Stability {
+    /// Of all words of a message alike.
+    All(f32),
+    /// Of each of them.
+    Each(Vec<f32>),
 }
 
 /// The one thing that a message asks for.
@@ -72,6 +87,18 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Refuses numbers that no session takes.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Threshold(threshold) => check_threshold(*threshold),
+            Self::Settled(probability) => check_settled(*probability),
+            Self::Push(words) | Self::Update(words) => {
+                words.stabilities.iter().try_for_each(|stability| check_heard(*stability))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The words that are read, where they are others than the client's.
     pub fn words(&self) -> Option<Vec<String>> {
         match self {
@@ -93,8 +120,14 @@ impl Operation {
     pub fn to_request(&self) -> Result<Request> {
         let mut request = Request::default();
         match self {
-            Self::Push(words) => request.push = Some(words.to_given()?.concat()),
-            Self::Update(words) => request.update = Some(words.to_given()?),
+            Self::Push(words) => {
+                request.push = Some(words.to_given()?.concat());
+                request.stability = words.stability();
+            }
+            Self::Update(words) => {
+                request.update = Some(words.to_given()?);
+                request.stability = words.stability();
+            }
             Self::Revoke(words) => request.revoke = Some(*words),
             Self::Finish => request.finish = true,
             Self::Reset => request.reset = true,
@@ -107,12 +140,14 @@ impl Operation {
 }
 
 /// Words of a client, as a model reads them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words {
     /// The model's words.
     made: Vec<String>,
     /// How many of them each of the client's words became.
     sizes: Vec<usize>,
+    /// How sure the recogniser is of each of the client's words; none if it did not say.
+    stabilities: Vec<f32>,
     /// Are they others than the client's?
     changed: bool,
 }
@@ -139,7 +174,34 @@ impl Words {
 
     /// Words that are taken as they are.
     pub fn as_they_are(words: Vec<String>) -> Self {
-        Self { sizes: vec![1; words.len()], made: words, changed: false }
+        Self { sizes: vec![1; words.len()], made: words, ..Self::default() }
+    }
+
+    /// With what the recogniser says of the client's words; an error if it says it of more of them
+    /// or of fewer.
+    pub fn with_stability(mut self, stability: Stability) -> Result<Self> {
+        let words = self.sizes.len();
+        self.stabilities = match stability {
+            Stability::All(stability) => vec![stability; words],
+            Stability::Each(stabilities) if stabilities.len() == words => stabilities,
+            Stability::Each(stabilities) => {
+                let reason = format!("has {} numbers for {words} words", stabilities.len());
+                return Err(Error::invalid("`stability`", reason));
+            }
+        };
+        Ok(self)
+    }
+
+    fn stability(&self) -> Option<Stability> {
+        (!self.stabilities.is_empty()).then(|| Stability::Each(self.stabilities.clone()))
+    }
+
+    /// The model's words, each as sure as the client's that it was made of.
+    fn heard(&self) -> impl Iterator<Item = (&str, f32)> {
+        let said = self.stabilities.iter().copied().chain(std::iter::repeat(1.0));
+        let each = self.sizes.iter().zip(said);
+        let each = each.flat_map(|(size, stability)| std::iter::repeat_n(stability, *size));
+        self.made.iter().map(String::as_str).zip(each)
     }
 
     /// The model's words.
@@ -185,11 +247,11 @@ impl ClientSession {
     pub fn begin(&mut self, operation: &Operation) -> Result<()> {
         match operation {
             Operation::Push(words) => {
-                self.session.begin_read(words.words())?;
+                self.session.begin_read_with(words.heard())?;
                 self.sizes.extend(&words.sizes);
             }
             Operation::Update(words) => {
-                self.session.begin_update(words.words())?;
+                self.session.begin_update_with(words.heard())?;
                 self.sizes.clear();
                 self.sizes.extend(&words.sizes);
             }
@@ -271,16 +333,35 @@ impl Request {
     /// What is asked for: exactly one thing. Words are made by a tokenizer: the model's, or
     /// [`Tokenizer::Whitespace`] for words that are to be read as they are.
     pub fn operation(self, tokenizer: Tokenizer) -> Result<Operation> {
-        let Self { session: _, push, update, revoke, finish, reset, close, threshold, settled } =
-            self;
+        let Self {
+            session: _,
+            push,
+            update,
+            revoke,
+            finish,
+            reset,
+            close,
+            threshold,
+            settled,
+            stability,
+        } = self;
         if push.as_ref().is_some_and(String::is_empty)
             || update.iter().flatten().any(String::is_empty)
         {
             return Err(Error::EmptyWord);
         }
+        if stability.is_some() && push.is_none() && update.is_none() {
+            return Err(Error::invalid("`stability`", "comes without push or update"));
+        }
+        let said = |words: Words| match stability.clone() {
+            Some(stability) => words.with_stability(stability),
+            None => Ok(words),
+        };
+        let push = push.map(|word| said(Words::new([word], tokenizer))).transpose()?;
+        let update = update.map(|words| said(Words::new(words, tokenizer))).transpose()?;
         let mut given = [
-            push.map(|word| Operation::Push(Words::new([word], tokenizer))),
-            update.map(|words| Operation::Update(Words::new(words, tokenizer))),
+            push.map(Operation::Push),
+            update.map(Operation::Update),
             revoke.map(Operation::Revoke),
             finish.then_some(Operation::Finish),
             reset.then_some(Operation::Reset),
@@ -291,15 +372,7 @@ impl Request {
         .into_iter()
         .flatten();
         match (given.next(), given.next()) {
-            (Some(Operation::Threshold(threshold)), None) if !(0.0..=1.0).contains(&threshold) => {
-                Err(Error::invalid("`threshold`", format!("is {threshold}, expected 0 to 1")))
-            }
-            (Some(Operation::Settled(probability)), None)
-                if !(probability > 0.0 && probability <= 1.0) =>
-            {
-                Err(Error::Settled { probability })
-            }
-            (Some(operation), None) => Ok(operation),
+            (Some(operation), None) => operation.check().map(|()| operation),
             _ => Err(Error::invalid(
                 "the message",
                 "has none or several of push, update, revoke, finish, reset, close, threshold and settled; expected one",
@@ -472,6 +545,40 @@ mod tests {
     }
 
     #[test]
+    fn a_recogniser_says_how_sure_it_is_of_its_words() {
+        let parts = crate::doctest::with_intents(crate::doctest::parts());
+        let model = Model::from_parts(parts).unwrap();
+        let mut streams = Streams::new(2, &model, SessionOptions::new()).unwrap();
+        let mut stabilities = |line: &str| -> Vec<f32> {
+            let edits = streams.answer(line).update.expect("an update").edits;
+            edits.iter().map(|edit| edit.stability.expect("a calibrated model")).collect()
+        };
+        assert!(stabilities(r#"{"push": "play", "stability": 0.25}"#)[0] <= 0.25);
+        assert!(stabilities(r#"{"push": "jazz"}"#)[0] > 0.25);
+        let two = stabilities(r#"{"update": ["some", "rock"], "stability": [0.25, 1]}"#);
+        assert!(two[0] <= 0.25 && two[1] > 0.25, "{two:?}");
+        let mut error = |line: &str| streams.answer(line).error.unwrap_or_default();
+        assert!(error(r#"{"push": "x", "stability": 2}"#).contains("is 2, expected 0 to 1"));
+        let few = error(r#"{"update": ["a", "b"], "stability": [1]}"#);
+        assert!(few.contains("has 1 numbers for 2 words"), "{few}");
+        assert!(error(r#"{"revoke": 1, "stability": 1}"#).contains("without push or update"));
+        assert!(error(r#"{"push": "x", "stability": "high"}"#).contains("expected a number"));
+    }
+
+    #[test]
+    fn what_is_passed_on_says_the_same() {
+        let line = r#"{"update": ["What's", "on"], "stability": [0.5, 0.75]}"#;
+        let operation = Request::parse(line).unwrap().operation(Tokenizer::Spoken).unwrap();
+        let again = operation.to_request().unwrap().operation(Tokenizer::Whitespace).unwrap();
+        let (Operation::Update(words), Operation::Update(passed_on)) = (operation, again) else {
+            panic!("not an update");
+        };
+        let heard: Vec<_> = words.heard().collect();
+        assert_eq!(heard, [("what", 0.5), ("s", 0.5), ("on", 0.75)]);
+        assert_eq!(passed_on.heard().collect::<Vec<_>>(), heard);
+    }
+
+    #[test]
     fn errors_are_answers() {
         let mut streams = streams();
         let mut error = |line: &str| streams.answer(line).error.unwrap_or_default();
@@ -480,7 +587,7 @@ mod tests {
         assert!(error(r#"{"push": "x", "revoke": 1}"#).contains("expected one"));
         assert!(error(r#"{"push": ""}"#).contains("empty word"));
         assert!(error(r#"{"revoke": 1}"#).contains("cannot be taken back"));
-        assert!(error(r#"{"threshold": 3}"#).contains("is 3, expected 0 to 1"));
+        assert!(error(r#"{"threshold": 3}"#).contains("is 3, expected 0 (revise"));
         assert_eq!(error(r#"{"push": "x", "session": "a"}"#), "");
         assert!(error(r#"{"push": "x", "session": "b"}"#).contains("close one first"));
         assert_eq!(error(r#"{"close": true, "session": "a"}"#), "");

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::batch::{self, Work};
+use crate::heard::check_heard;
 use crate::history::{History, Mark, Step};
-use crate::session_options::{check_settled, check_threshold};
+use crate::session_options::{check_settled_by, check_threshold};
 use crate::settled::Settling;
 use crate::word::Words;
 use crate::{
@@ -126,7 +127,7 @@ impl Session {
     /// From the next answer on, says what is settled, as [`SessionOptions::settled`] does; what was
     /// said before still holds.
     pub fn set_settled(&mut self, probability: f32) -> Result<()> {
-        check_settled(probability, &self.model)?;
+        check_settled_by(&self.model, probability)?;
         match &mut self.settling {
             Some(settling) => settling.set(probability),
             None => self.settling = Some(Settling::new(probability)),
@@ -185,11 +186,7 @@ impl Session {
     ///
     /// While there is [`work`](Self::work) left this is [`Error::Busy`], and changes nothing.
     pub fn begin_read<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<()> {
-        self.with_words(words, |session, words| {
-            session.begin()?;
-            session.unread.extend(words, 0);
-            Ok(())
-        })
+        self.begin_read_with(words.into_iter().map(|word| (word, 1.0)))
     }
 
     /// Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay,
@@ -217,22 +214,23 @@ impl Session {
         &mut self,
         words: impl IntoIterator<Item = W>,
     ) -> Result<()> {
-        self.with_words(words, Self::begin_hypothesis)
+        self.begin_update_with(words.into_iter().map(|word| (word, 1.0)))
     }
 
     /// Looks words up and gives them to `take`; none if there is one that it cannot take.
-    fn with_words<W: AsRef<str>>(
+    pub(crate) fn with_words<W: AsRef<str>>(
         &mut self,
-        words: impl IntoIterator<Item = W>,
+        words: impl IntoIterator<Item = (W, f32)>,
         take: impl FnOnce(&mut Self, &Words) -> Result<()>,
     ) -> Result<()> {
         let mut given = std::mem::take(&mut self.given);
         given.clear();
-        let result = words.into_iter().try_for_each(|word| {
+        let result = words.into_iter().try_for_each(|(word, heard)| {
             let word = word.as_ref();
+            check_heard(heard)?;
             match word.len() {
                 0 => return Err(Error::EmptyWord),
-                1..=LONGEST_WORD => given.push(word, &self.model),
+                1..=LONGEST_WORD => given.push(word, heard, &self.model),
                 bytes => return Err(Error::LongWord { bytes, limit: LONGEST_WORD }),
             }
             Ok(())
@@ -242,7 +240,13 @@ impl Session {
         result
     }
 
-    fn begin_hypothesis(&mut self, words: &Words) -> Result<()> {
+    pub(crate) fn begin_following(&mut self, words: &Words) -> Result<()> {
+        self.begin()?;
+        self.unread.extend(words, 0);
+        Ok(())
+    }
+
+    pub(crate) fn begin_hypothesis(&mut self, words: &Words) -> Result<()> {
         self.ready()?;
         let shared = self.history.shared(words);
         let taken_back = self.words() - shared;
@@ -257,6 +261,7 @@ impl Session {
             0
         } else {
             self.take_back(taken_back);
+            self.history.hear_again(words);
             shared
         };
         self.unread.extend(words, keep);
@@ -521,7 +526,7 @@ impl Session {
     }
 
     /// Computes what is left, and says what changed.
-    fn run(&mut self) -> Update {
+    pub(crate) fn run(&mut self) -> Update {
         self.compute();
         let update = self.changes();
         let first = self.first();

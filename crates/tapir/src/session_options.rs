@@ -161,7 +161,7 @@ impl SessionOptions {
         if let Some(part) = missing {
             return Err(Error::MissingPart { mode, part });
         }
-        self.settled.map_or(Ok(()), |probability| check_settled(probability, model))?;
+        self.settled.map_or(Ok(()), |probability| check_settled_by(model, probability))?;
         self.threshold.map_or(Ok(()), check_threshold)
     }
 }
@@ -171,14 +171,14 @@ pub(crate) fn check_threshold(threshold: f32) -> Result<()> {
     if (0.0..=1.0).contains(&threshold) { Ok(()) } else { Err(Error::Threshold { threshold }) }
 }
 
-/// Refuses what is no probability from which on something can count as settled, and a model that
-/// knows of none.
-pub(crate) fn check_settled(probability: f32, model: &Model) -> Result<()> {
-    if !(probability > 0.0 && probability <= 1.0) {
-        return Err(Error::Settled { probability });
-    }
-    match model.config().calibration.labels {
-        Some(_) => Ok(()),
-        None => Err(Error::NotCalibrated),
-    }
+/// Refuses what is no probability from which on something can count as settled.
+pub(crate) fn check_settled(probability: f32) -> Result<()> {
+    let fits = probability > 0.0 && probability <= 1.0;
+    if fits { Ok(()) } else { Err(Error::Settled { probability }) }
+}
+
+/// The same for a model, which must know how likely its answers are to stay.
+pub(crate) fn check_settled_by(model: &Model, probability: f32) -> Result<()> {
+    check_settled(probability)?;
+    model.config().calibration.labels.map_or(Err(Error::NotCalibrated), |_| Ok(()))
 }

@@ -66,11 +66,15 @@ impl Settling {
         let (first, labels) = (session.first(), session.label_ids());
         let mut settled = Settled::default();
         self.words.resize(labels.len(), None);
-        let (recent, bound) = (session.recent(), (self.least / (1.0 - self.least)).ln());
+        let recent = session.recent();
         for (i, label) in labels.iter().enumerate() {
             if self.words[i] == Some(*label) {
                 continue;
             }
+            // As log-odds, since 1 is not what the sigmoid is rounded to. Where the recogniser is
+            // less sure of the word than is asked for, the bound is no number, and nothing is above.
+            let least = self.least / session.heard(first + i);
+            let bound = (least / (1.0 - least)).ln();
             let log_odds = session.label_log_odds(first + i, &recent);
             self.words[i] = log_odds.filter(|log_odds| *log_odds >= bound).map(|_| *label);
             settled.words.extend(self.words[i].map(|_| first + i));

@@ -19,7 +19,8 @@ pub(crate) struct Recent {
 impl Session {
     /// The probability that the label of a word will not change any more in this utterance. 1 where
     /// it cannot; none if the word has no label or is forgotten, or if the model was not
-    /// [calibrated](crate::Config::calibration).
+    /// [calibrated](crate::Config::calibration). If the recogniser said how sure it is of the word
+    /// ([`push_with`](Self::push_with)), its stability is a factor of ours.
     ///
     /// ```
     /// # let model = tapir::Model::from_parts(tapir::doctest::with_intents(tapir::doctest::parts()))?;
@@ -30,8 +31,7 @@ impl Session {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn stability(&self, position: usize) -> Option<f32> {
-        let log_odds = self.label_log_odds(position, &self.recent())?;
-        Some(sigmoid(log_odds))
+        self.label_stability(position, &self.recent())
     }
 
     /// The [`stability`](Self::stability) of every label from [`first`](Self::first) on; none if
@@ -39,11 +39,12 @@ impl Session {
     pub fn stabilities(&self) -> Option<Vec<f32>> {
         let recent = self.recent();
         let words = self.first()..self.first() + self.label_ids().len();
-        words.map(|word| self.label_log_odds(word, &recent).map(sigmoid)).collect()
+        words.map(|word| self.label_stability(word, &recent)).collect()
     }
 
     /// The probability that a span of [`spans`](Self::spans) will stay as it is: that its labels do,
-    /// and that the word after it, which there may not be yet, does not continue it.
+    /// and that the word after it, which there may not be yet, does not continue it. The stability of
+    /// the word of which the recogniser is least sure is a factor of it.
     pub fn span_stability(&self, span: &Span) -> Option<f32> {
         let end = self.first() + self.label_ids().len();
         if span.start < self.first() || span.start >= span.end || span.end > end {
@@ -52,18 +53,18 @@ impl Session {
         if self.is_final() {
             return Some(1.0);
         }
-        let weights = self.model().config().calibration.spans?;
-        let recent = self.recent();
-        let mut weakest = f32::INFINITY;
-        for word in span.start..(span.end + 1).min(end) {
-            weakest = weakest.min(self.label_log_odds(word, &recent)?);
-        }
-        let open = f32::from(u8::from(span.end == end));
-        Some(weights.probability(&[1.0, weakest, open]))
+        let calibration = &self.model().config().calibration;
+        let (spans, recent) = (calibration.labels.and(calibration.spans)?, self.recent());
+        let words = span.start..(span.end + 1).min(end);
+        let labels = words.filter_map(|word| self.label_log_odds(word, &recent));
+        let ours = spans.probability(&Evidence::of_span(labels, span.end == end));
+        let heard = (span.start..span.end).map(|word| self.heard(word)).fold(1.0, f32::min);
+        Some(ours * heard)
     }
 
     /// The probability that the intent will not change any more in this utterance; none if there is
-    /// no intent, or the model was not calibrated.
+    /// no intent, or the model was not calibrated. A word that the recogniser replaces is to it as
+    /// one more word, which it reckons with anyway.
     pub fn intent_stability(&self) -> Option<f32> {
         let evidence = self.intent_evidence(&self.recent())?;
         if self.is_final() {
@@ -103,7 +104,11 @@ impl Session {
         }
     }
 
-    /// The log-odds of a label's stability.
+    fn label_stability(&self, position: usize, recent: &Recent) -> Option<f32> {
+        Some(sigmoid(self.label_log_odds(position, recent)?) * self.heard(position))
+    }
+
+    /// The log-odds that a label stays while its word does.
     pub(crate) fn label_log_odds(&self, position: usize, recent: &Recent) -> Option<f32> {
         let weights = self.model().config().calibration.labels?;
         let evidence = self.label_evidence(position, recent)?;

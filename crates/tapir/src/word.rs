@@ -12,22 +12,24 @@ pub(crate) struct Word {
     pub(crate) identity: Identity,
     /// Its row in the [`Vocabulary`]; all words without a row of their own share one.
     pub(crate) row: u32,
+    /// How likely it is, as the recogniser has it, that the word stays.
+    pub(crate) heard: f32,
     /// How many pieces it has.
     pieces: u32,
 }
 
 impl Word {
-    pub(crate) fn new(identity: Identity, row: u32) -> Self {
-        Self { identity, row, pieces: 0 }
+    pub(crate) fn new(identity: Identity, row: u32, heard: f32) -> Self {
+        Self { identity, row, heard, pieces: 0 }
     }
 
-    fn from_text(text: &str, vocabulary: &Vocabulary) -> Self {
-        Self::new(Identity::of(text.as_bytes()), vocabulary.id(text))
+    fn from_text(text: &str, heard: f32, vocabulary: &Vocabulary) -> Self {
+        Self::new(Identity::of(text.as_bytes()), vocabulary.id(text), heard)
     }
 
     /// A row without a text is a word of its own.
     fn from_row(row: u32) -> Self {
-        Self::new(Identity(u128::from(row)), row)
+        Self::new(Identity(u128::from(row)), row, 1.0)
     }
 }
 
@@ -41,9 +43,9 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Adds a word as it is written.
-    pub(crate) fn push(&mut self, text: &str, model: &Model) {
-        let word = Word::from_text(text, model.vocabulary());
+    /// Adds a word as it is written, and how likely it is to stay.
+    pub(crate) fn push(&mut self, text: &str, heard: f32, model: &Model) {
+        let word = Word::from_text(text, heard, model.vocabulary());
         match model.splitter() {
             None => self.push_back(word, []),
             Some(splitter) => with_scratch(|scratch| {
@@ -92,6 +94,11 @@ impl Words {
     /// Which words they are.
     pub(crate) fn identities(&self) -> impl ExactSizeIterator<Item = Identity> {
         self.words.iter().map(|word| word.identity)
+    }
+
+    /// How likely they are to stay.
+    pub(crate) fn heard(&self) -> impl Iterator<Item = f32> {
+        self.words.iter().map(|word| word.heard)
     }
 
     /// Their rows.
@@ -164,7 +171,7 @@ mod tests {
     #[test]
     fn words_are_equal_when_their_texts_are() {
         let vocabulary = Vocabulary::new(["play"]).unwrap();
-        let word = |text| Word::from_text(text, &vocabulary);
+        let word = |text| Word::from_text(text, 1.0, &vocabulary);
         assert_eq!(word("play").identity, word("play").identity);
         let (a, b) = (word("zither"), word("zithers"));
         assert_eq!((a.row, b.row), (Vocabulary::UNK, Vocabulary::UNK));

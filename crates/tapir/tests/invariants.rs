@@ -43,6 +43,19 @@ fn fresh(session: Session, words: &[usize]) -> Session {
     session
 }
 
+/// How sure a recogniser is of a word.
+fn heard(index: usize) -> f32 {
+    [1.0, 0.75, 0.99, 0.0][index % 4]
+}
+
+/// The same, if the recogniser says how sure it is of its words.
+fn fresh_as_heard(mut session: Session, words: &[usize]) -> Session {
+    for index in words {
+        session.push_with(&word(*index), heard(*index)).unwrap();
+    }
+    session
+}
+
 /// What a session shows, and what it will answer to a few more words: its hidden state too.
 fn assert_same(a: &mut Session, b: &mut Session) -> Result<(), TestCaseError> {
     let first = a.first().max(b.first());
@@ -99,12 +112,14 @@ proptest! {
             let before = observe(&session, session.first());
             let (result, after) = match &operation {
                 Operation::Push(index) => {
-                    (session.push(&word(*index)), words.iter().copied().chain([*index]).collect())
+                    let result = session.push_with(&word(*index), heard(*index));
+                    (result, words.iter().copied().chain([*index]).collect())
                 }
                 Operation::Revoke(n) => (session.revoke(*n), words[..words.len().saturating_sub(*n)].to_vec()),
                 Operation::Update(keep, rest) => {
                     let hypothesis: Vec<usize> = words.iter().take(*keep).chain(rest).copied().collect();
-                    (session.update(hypothesis.iter().map(|index| word(*index))), hypothesis)
+                    let said = hypothesis.iter().map(|index| (word(*index), heard(*index)));
+                    (session.update_with(said), hypothesis)
                 }
                 Operation::Reset => {
                     session.reset();
@@ -153,7 +168,7 @@ proptest! {
             prop_assert_eq!(session.words(), words.len());
             prop_assert_eq!(&session.labels()[..], &screen[session.first()..]);
         }
-        assert_same(&mut session, &mut fresh(start(), &words))?;
+        assert_same(&mut session, &mut fresh_as_heard(start(), &words))?;
     }
 
     /// Sessions that are computed together give, to the bit, what each gives alone, in whatever

@@ -219,7 +219,7 @@ impl Model {
         let missing = || Error::MissingPart { mode: Mode::Restart, part: "reviser" };
         let reviser = self.reviser().ok_or_else(missing)?;
         let mut given = Words::default();
-        words.into_iter().for_each(|word| given.push(word.as_ref(), self));
+        words.into_iter().for_each(|word| given.push(word.as_ref(), 1.0, self));
         if given.is_empty() {
             return Ok(Revised::default());
         }

@@ -198,6 +198,7 @@ fn calibration(seed: u64) -> tapir::Calibration {
         labels: Some(tapir::Logistic([0.2, 2.0, 0.5, -0.4, -0.7, -0.2, 0.4])),
         spans: Some(tapir::Logistic([-0.2, 0.8, -1.0])),
         intent: Some(tapir::Logistic([0.1, 1.5, 0.3, -0.2, 0.4])),
+        evidence: seed.is_multiple_of(3).then_some(0.4),
         in_domain: Some(tapir::Logistic([0.1, 1.5])),
     }
 }
