@@ -18,8 +18,11 @@ use crate::{Error, Result};
 /// ```
 pub fn read_text(name: &str, tokenizer: Tokenizer, most: usize) -> Result<Vec<Vec<String>>> {
     let path = Path::new(name);
-    let text = match tapir_models::text(name) {
+    let text = match shipped(name) {
         Some(text) if !path.exists() => Cow::from(text),
+        None if !path.exists() => {
+            return Err(Error::file(path, "no such file, and no text of that name ships"));
+        }
         _ => Cow::from(std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?),
     };
     let sentences = text.lines().map(|line| tokenizer.words(line));
@@ -28,4 +31,15 @@ pub fn read_text(name: &str, tokenizer: Tokenizer, most: usize) -> Result<Vec<Ve
         return Err(Error::file(path, format!("no line has 1 to {most} words")));
     }
     Ok(sentences)
+}
+
+/// The text of that name in the program, which has texts only with the feature `corpus`.
+fn shipped(name: &str) -> Option<&'static str> {
+    #[cfg(feature = "corpus")]
+    return tapir_models::text(name);
+    #[cfg(not(feature = "corpus"))]
+    {
+        let _ = name;
+        None
+    }
 }
