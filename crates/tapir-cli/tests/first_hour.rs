@@ -25,7 +25,7 @@ fn a_file_that_is_not_there_is_not_a_text() {
     let mut command = program(&["tag", "."]);
     command.assert().failure().stderr(contains("is a folder"));
     let text = output(&mut program(&["tag", "--text", "notes.txt", "--format", "conll"]));
-    assert!(text.starts_with("notes.txt\t"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("notes.txt\t")), "{text}");
     // Words are no paths, whatever stands between them.
     for text in ["jazz", "play AC/DC songs", "play jazz.", "book it for 3.50"] {
         program(&["tag", text]).assert().success();

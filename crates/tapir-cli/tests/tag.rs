@@ -230,7 +230,7 @@ fn a_model_that_ships_is_chosen_by_its_name() {
             program.args(["tag", "play some jazz by miles davis", "--format", "spans"]).args(more),
         )
     };
-    assert_eq!(run(&[]), "genre\tjazz\nartist\tmiles davis\n\n");
+    assert_eq!(run(&[]), "intent\tPlayMusic\ngenre\tjazz\nartist\tmiles davis\n\n");
     assert_eq!(run(&["--model", "snips"]), run(&[]));
     // What the flag was called before.
     assert_eq!(run(&["--task", "pos"]), run(&["--model", "pos"]));

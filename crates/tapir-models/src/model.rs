@@ -39,7 +39,7 @@ const SNIPS: ModelFiles = ModelFiles {
     name: "snips",
     config: tapir_snips::CONFIG,
     labels: tapir_snips::LABELS,
-    intents: None,
+    intents: Some(tapir_snips::INTENTS),
     vocabulary: tapir_snips::VOCABULARY,
     pieces: Some(tapir_snips::PIECES),
     weights: tapir_snips::WEIGHTS,

@@ -4,6 +4,8 @@
 pub const CONFIG: &str = include_str!("../model/config.json");
 /// `labels.txt`
 pub const LABELS: &str = include_str!("../model/labels.txt");
+/// `intents.txt`
+pub const INTENTS: &str = include_str!("../model/intents.txt");
 /// `vocab.txt`
 pub const VOCABULARY: &str = include_str!("../model/vocab.txt");
 /// `pieces.txt`

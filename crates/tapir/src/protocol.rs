@@ -555,7 +555,8 @@ mod tests {
         };
         assert!(stabilities(r#"{"push": "play", "stability": 0.25}"#)[0] <= 0.25);
         assert!(stabilities(r#"{"push": "jazz"}"#)[0] > 0.25);
-        let two = stabilities(r#"{"update": ["some", "rock"], "stability": [0.25, 1]}"#);
+        let two = r#"{"session": "b", "update": ["some", "rock"], "stability": [0.25, 1]}"#;
+        let two = stabilities(two);
         assert!(two[0] <= 0.25 && two[1] > 0.25, "{two:?}");
         let mut error = |line: &str| streams.answer(line).error.unwrap_or_default();
         assert!(error(r#"{"push": "x", "stability": 2}"#).contains("is 2, expected 0 to 1"));
