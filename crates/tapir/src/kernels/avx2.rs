@@ -11,6 +11,7 @@ use std::arch::x86_64::{
 };
 
 use super::isa::Kernel;
+use super::pairs::{Pairwise, lines_of_pairs};
 use super::simd::{LANES, MOST_ROWS, Simd};
 
 /// Proof that the machine has AVX2 and FMA.
@@ -54,7 +55,6 @@ pub(super) fn sum8(v: __m256) -> f32 {
 impl Simd for Avx2 {
     type F32 = [__m256; 2];
     type I32 = [__m256i; 2];
-    type Pairs = [__m256i; 2];
 
     // 16 registers: up to 12 sums of eight lanes, and what is multiplied. Three rows times two
     // panels of f32 would spill.
@@ -67,22 +67,7 @@ impl Simd for Avx2 {
         unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] }
     }
 
-    #[inline(always)]
-    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
-        // SAFETY: the caller gives 32 readable bytes.
-        unsafe {
-            [
-                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast())),
-                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.add(16).cast())),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
-        // SAFETY: the caller gives a readable pair.
-        unsafe { [_mm256_set1_epi32(from.cast::<i32>().read_unaligned()); 2] }
-    }
+    lines_of_pairs! {}
 
     intrinsics! {
         fn splat(self, value: f32) -> Self::F32 { [_mm256_set1_ps(value); 2] }
@@ -139,13 +124,37 @@ impl Simd for Avx2 {
         fn to_f32(self, v: Self::I32) -> Self::F32 {
             [_mm256_cvtepi32_ps(v[0]), _mm256_cvtepi32_ps(v[1])]
         }
+        fn apart<K: Kernel>(self, kernel: K) -> K::Output { run_apart(kernel) }
+        fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
+    }
+}
+
+impl Pairwise for Avx2 {
+    type Pairs = [__m256i; 2];
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
+        // SAFETY: the caller gives 32 readable bytes.
+        unsafe {
+            [
+                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast())),
+                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.add(16).cast())),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
+        // SAFETY: the caller gives a readable pair.
+        unsafe { [_mm256_set1_epi32(from.cast::<i32>().read_unaligned()); 2] }
+    }
+
+    intrinsics! {
         fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
             [
                 _mm256_add_epi32(acc[0], _mm256_madd_epi16(a[0], b[0])),
                 _mm256_add_epi32(acc[1], _mm256_madd_epi16(a[1], b[1])),
             ]
         }
-        fn apart<K: Kernel>(self, kernel: K) -> K::Output { run_apart(kernel) }
-        fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
     }
 }

@@ -27,6 +27,7 @@ mod lines;
 mod math;
 mod matrix;
 mod norm;
+mod pairs;
 mod portable;
 mod product_f32;
 mod product_int8;
