@@ -1,5 +1,7 @@
 //! Which instructions the kernels use, chosen once at run time.
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::is_aarch64_feature_detected;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -19,12 +21,27 @@ pub enum Isa {
     Avx512,
     /// The same with VNNI.
     Avx512Vnni,
+    /// NEON.
+    Neon,
+    /// The same with products of matrices of bytes (`i8mm`). More instructions than dot products for now:
+    /// it runs where it is asked for.
+    NeonI8mm,
+    /// NEON with dot products of bytes (`dotprod`).
+    NeonDotprod,
 }
 
 impl Isa {
-    /// All, each behind those that are slower on the processors that run both.
-    const ALL: [Self; 5] =
-        [Self::Portable, Self::Avx2, Self::AvxVnni, Self::Avx512, Self::Avx512Vnni];
+    /// All, each behind those that take more time, or more instructions, on processors that run both.
+    const ALL: [Self; 8] = [
+        Self::Portable,
+        Self::Avx2,
+        Self::AvxVnni,
+        Self::Avx512,
+        Self::Avx512Vnni,
+        Self::Neon,
+        Self::NeonI8mm,
+        Self::NeonDotprod,
+    ];
 
     /// Those that this machine runs, in ascending order.
     pub fn available() -> impl Iterator<Item = Self> {
@@ -47,6 +64,9 @@ impl Isa {
             Self::AvxVnni => "avxvnni",
             Self::Avx512 => "avx512",
             Self::Avx512Vnni => "vnni",
+            Self::Neon => "neon",
+            Self::NeonI8mm => "i8mm",
+            Self::NeonDotprod => "dotprod",
         }
     }
 
@@ -68,7 +88,13 @@ impl Isa {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Vnni => Self::Avx512.detect() && is_x86_feature_detected!("avx512vnni"),
-            #[allow(unreachable_patterns, reason = "those of other processors")]
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => is_aarch64_feature_detected!("neon"),
+            #[cfg(target_arch = "aarch64")]
+            Self::NeonI8mm => Self::Neon.detect() && is_aarch64_feature_detected!("i8mm"),
+            #[cfg(target_arch = "aarch64")]
+            Self::NeonDotprod => Self::Neon.detect() && is_aarch64_feature_detected!("dotprod"),
+            // Those of other processors.
             _ => false,
         }
     }
@@ -125,13 +151,17 @@ pub(super) trait Kernel {
 pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     assert!(isa.is_available(), "this machine does not run {isa}");
     match isa {
-        // VNNI is about integers; without this, every kernel would be compiled once more for it.
+        // VNNI is about integers, as dot products are; without this, every kernel would be compiled
+        // once more for each.
         // SAFETY: the machine has these features, or the assertion above had failed.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 | Isa::AvxVnni => unsafe { super::avx2::run(kernel) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 | Isa::Avx512Vnni => unsafe { super::avx512::run(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon | Isa::NeonI8mm | Isa::NeonDotprod => unsafe { super::neon::run(kernel) },
         _ => kernel.run(Portable::<false>),
     }
 }
@@ -146,6 +176,12 @@ pub(super) fn run_integers<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512Vnni => unsafe { super::avx512::run_vnni(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::NeonI8mm => unsafe { super::neon_i8mm::run(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Isa::NeonDotprod => unsafe { super::neon_dotprod::run(kernel) },
         _ => run(isa, kernel),
     }
 }
@@ -173,6 +209,9 @@ mod tests {
         let laptop = [Isa::Portable, Isa::Avx2, Isa::AvxVnni];
         assert_eq!(choose(None, &laptop), Isa::AvxVnni);
         assert_eq!(choose(Some("avx512"), &laptop), Isa::AvxVnni);
+        let phone = [Isa::Portable, Isa::Neon, Isa::NeonI8mm, Isa::NeonDotprod];
+        assert_eq!(choose(None, &phone), Isa::NeonDotprod);
+        assert_eq!(choose(Some("i8mm"), &phone), Isa::NeonI8mm);
     }
 
     #[test]
