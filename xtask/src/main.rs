@@ -1,12 +1,14 @@
 //! `cargo xtask test`: everything that CI checks, in the order that fails soonest.
 
 mod alone;
+mod arm;
 mod deploy;
 mod docs;
 mod http;
 mod nats;
 mod python;
 mod results;
+mod systems;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,11 +23,15 @@ fn main() -> Result<()> {
         Some("docs") => docs::test(),
         Some("python") => python::test(),
         Some("nats") => nats::test(),
+        Some("arm") => arm::test(),
+        Some("arm-count") => arm::count(),
+        Some("systems") => systems::check(),
         Some("frameworks") => python::test_frameworks(),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
-             `nats` for streams on a real nats-server, `python` for the Python package, or \
-             `frameworks` for it with Ray, Spark and others"
+             `nats` for streams on a real nats-server, `arm` for the kernels of ARM, `arm-count` \
+             for the instructions that they take, `systems` for macOS and Windows, `python` for the \
+             Python package, or `frameworks` for it with Ray, Spark and others"
         ),
     }
 }
@@ -52,6 +58,8 @@ fn check() -> Result<()> {
     docs::test()?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
+    arm::test()?;
+    systems::check()?;
     alone::package()?;
     nats::check()?;
     python::test()?;
@@ -93,15 +101,25 @@ fn runs(program: &str) -> bool {
 /// a browser, for one.
 fn portable() -> Result<()> {
     let target = "wasm32-unknown-unknown";
-    let added = Command::new("rustup").args(["target", "add", target]).output();
-    if !added.is_ok_and(|output| output.status.success()) {
+    if !add_target(target) {
         println!("\n{target} cannot be installed here: checking without it");
         return cargo(&["check", "-p", "tapir", "--no-default-features"]);
     }
     cargo(&["check", "-p", "tapir", "--no-default-features", "--target", target])
 }
 
+/// Installs a target of Rust; is it there?
+pub(crate) fn add_target(target: &str) -> bool {
+    let added = Command::new("rustup").args(["target", "add", target]).output();
+    added.is_ok_and(|output| output.status.success())
+}
+
 fn cargo(arguments: &[&str]) -> Result<()> {
+    cargo_with(arguments, [])
+}
+
+/// The same with variables of its own.
+fn cargo_with<const N: usize>(arguments: &[&str], variables: [(String, &str); N]) -> Result<()> {
     println!("\n$ cargo {}", arguments.join(" "));
     let since = Instant::now();
     let status = Command::new("cargo")
@@ -110,6 +128,7 @@ fn cargo(arguments: &[&str]) -> Result<()> {
         .env("INSTA_UPDATE", "no")
         .envs(runs("chromedriver").then_some(("TAPIR_BROWSER", "1")))
         .envs(nats::server().map(|program| ("TAPIR_NATS_SERVER", program)))
+        .envs(variables)
         .status()
         .context("cannot start cargo")?;
     if !status.success() {

@@ -1,33 +1,47 @@
-//! 16 lanes as two registers of AVX2 with FMA.
+//! 16 lanes as two registers of AVX2 with FMA, with and without VNNI.
 
 use std::arch::x86_64::{
     __m256, __m256i, _MM_HINT_T1, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_loadu_si128,
     _mm_movehl_ps, _mm_prefetch, _mm_shuffle_ps, _mm256_add_epi32, _mm256_add_ps, _mm256_and_ps,
     _mm256_andnot_ps, _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps,
-    _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps, _mm256_div_ps, _mm256_extractf128_ps,
-    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_madd_epi16, _mm256_max_ps, _mm256_min_ps,
-    _mm256_mul_ps, _mm256_or_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_si256,
-    _mm256_slli_epi32, _mm256_storeu_ps, _mm256_sub_ps,
+    _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps, _mm256_div_ps, _mm256_dpwssd_avx_epi32,
+    _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_madd_epi16, _mm256_max_ps,
+    _mm256_min_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_set1_epi32, _mm256_set1_ps,
+    _mm256_setzero_si256, _mm256_slli_epi32, _mm256_storeu_ps, _mm256_sub_ps,
 };
 
 use super::isa::Kernel;
+use super::pairs::{Pairwise, lines_of_pairs};
 use super::simd::{LANES, MOST_ROWS, Simd};
 
-/// Proof that the machine has AVX2 and FMA.
+/// Proof that the machine has AVX2 and FMA, and AVX-VNNI too if `VNNI`.
 #[derive(Clone, Copy)]
-pub(super) struct Avx2(());
+pub(super) struct Avx2<const VNNI: bool>(());
 
 /// Run a kernel, compiled for AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Avx2(()))
+    kernel.run(Avx2::<false>(()))
 }
 
-/// The same, never inlined.
+/// Run a kernel, compiled for AVX2, FMA and AVX-VNNI.
+#[target_feature(enable = "avx2,fma,avxvnni")]
+pub(super) fn run_vnni<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2::<true>(()))
+}
+
+/// The same as `run`, never inlined.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 fn run_apart<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Avx2(()))
+    kernel.run(Avx2::<false>(()))
+}
+
+/// The same as `run_vnni`, never inlined.
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,avxvnni")]
+fn run_vnni_apart<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2::<true>(()))
 }
 
 /// Safe methods over intrinsics, so that the reason is given once.
@@ -35,8 +49,8 @@ macro_rules! intrinsics {
     ($(fn $name:ident$(<$k:ident: $bound:ident>)?($self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)? $body:block)*) => {$(
         #[inline(always)]
         fn $name$(<$k: $bound>)?($self $(, $arg: $ty)*) $(-> $out)? {
-            // SAFETY: `self` exists only inside `run`, where the instructions are enabled. The only
-            // memory touched is that of references, within their lengths.
+            // SAFETY: `self` exists only inside `run` and `run_vnni`, where the instructions are
+            // enabled. The only memory touched is that of references, within their lengths.
             unsafe { $body }
         }
     )*};
@@ -51,10 +65,9 @@ pub(super) fn sum8(v: __m256) -> f32 {
     _mm_cvtss_f32(_mm_add_ss(v, _mm_shuffle_ps::<1>(v, v)))
 }
 
-impl Simd for Avx2 {
+impl<const VNNI: bool> Simd for Avx2<VNNI> {
     type F32 = [__m256; 2];
     type I32 = [__m256i; 2];
-    type Pairs = [__m256i; 2];
 
     // 16 registers: up to 12 sums of eight lanes, and what is multiplied. Three rows times two
     // panels of f32 would spill.
@@ -67,22 +80,7 @@ impl Simd for Avx2 {
         unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] }
     }
 
-    #[inline(always)]
-    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
-        // SAFETY: the caller gives 32 readable bytes.
-        unsafe {
-            [
-                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast())),
-                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.add(16).cast())),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
-        // SAFETY: the caller gives a readable pair.
-        unsafe { [_mm256_set1_epi32(from.cast::<i32>().read_unaligned()); 2] }
-    }
+    lines_of_pairs! {}
 
     intrinsics! {
         fn splat(self, value: f32) -> Self::F32 { [_mm256_set1_ps(value); 2] }
@@ -139,13 +137,46 @@ impl Simd for Avx2 {
         fn to_f32(self, v: Self::I32) -> Self::F32 {
             [_mm256_cvtepi32_ps(v[0]), _mm256_cvtepi32_ps(v[1])]
         }
-        fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
+        fn apart<K: Kernel>(self, kernel: K) -> K::Output {
+            if VNNI { run_vnni_apart(kernel) } else { run_apart(kernel) }
+        }
+        fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
+    }
+}
+
+impl<const VNNI: bool> Pairwise for Avx2<VNNI> {
+    type Pairs = [__m256i; 2];
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
+        // SAFETY: the caller gives 32 readable bytes.
+        unsafe {
             [
-                _mm256_add_epi32(acc[0], _mm256_madd_epi16(a[0], b[0])),
-                _mm256_add_epi32(acc[1], _mm256_madd_epi16(a[1], b[1])),
+                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast())),
+                _mm256_cvtepi8_epi16(_mm_loadu_si128(from.add(16).cast())),
             ]
         }
-        fn apart<K: Kernel>(self, kernel: K) -> K::Output { run_apart(kernel) }
-        fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
+    }
+
+    #[inline(always)]
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
+        // SAFETY: the caller gives a readable pair.
+        unsafe { [_mm256_set1_epi32(from.cast::<i32>().read_unaligned()); 2] }
+    }
+
+    intrinsics! {
+        fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
+            if VNNI {
+                [
+                    _mm256_dpwssd_avx_epi32(acc[0], a[0], b[0]),
+                    _mm256_dpwssd_avx_epi32(acc[1], a[1], b[1]),
+                ]
+            } else {
+                [
+                    _mm256_add_epi32(acc[0], _mm256_madd_epi16(a[0], b[0])),
+                    _mm256_add_epi32(acc[1], _mm256_madd_epi16(a[1], b[1])),
+                ]
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use std::arch::x86_64::{
 
 use super::avx2::sum8;
 use super::isa::Kernel;
+use super::pairs::{Pairwise, lines_of_pairs};
 use super::simd::{LANES, MOST_ROWS, Simd};
 
 /// Proof that the machine has AVX-512 F, BW, DQ and VL, and VNNI too if `VNNI`.
@@ -59,7 +60,6 @@ macro_rules! intrinsics {
 impl<const VNNI: bool> Simd for Avx512<VNNI> {
     type F32 = __m512;
     type I32 = __m512i;
-    type Pairs = __m512i;
 
     const PANELS: [usize; MOST_ROWS] = super::WIDE_PANELS;
     const PANELS_INT8: [usize; MOST_ROWS] = super::WIDE_PANELS;
@@ -70,17 +70,7 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         unsafe { _mm512_loadu_ps(from) }
     }
 
-    #[inline(always)]
-    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
-        // SAFETY: the caller gives 32 readable bytes.
-        unsafe { _mm512_cvtepi8_epi16(_mm256_loadu_si256(from.cast())) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
-        // SAFETY: the caller gives a readable pair.
-        unsafe { _mm512_set1_epi32(from.cast::<i32>().read_unaligned()) }
-    }
+    lines_of_pairs! {}
 
     intrinsics! {
         fn splat(self, value: f32) -> Self::F32 { _mm512_set1_ps(value) }
@@ -106,12 +96,31 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
         }
         fn zero_i32(self) -> Self::I32 { _mm512_setzero_si512() }
         fn to_f32(self, v: Self::I32) -> Self::F32 { _mm512_cvtepi32_ps(v) }
-        fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
-            if VNNI { _mm512_dpwssd_epi32(acc, a, b) } else { _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)) }
-        }
         fn apart<K: Kernel>(self, kernel: K) -> K::Output {
             if VNNI { run_vnni_apart(kernel) } else { run_apart(kernel) }
         }
         fn prefetch(self, address: *const u8) { _mm_prefetch::<_MM_HINT_T1>(address.cast()); }
+    }
+}
+
+impl<const VNNI: bool> Pairwise for Avx512<VNNI> {
+    type Pairs = __m512i;
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
+        // SAFETY: the caller gives 32 readable bytes.
+        unsafe { _mm512_cvtepi8_epi16(_mm256_loadu_si256(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
+        // SAFETY: the caller gives a readable pair.
+        unsafe { _mm512_set1_epi32(from.cast::<i32>().read_unaligned()) }
+    }
+
+    intrinsics! {
+        fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
+            if VNNI { _mm512_dpwssd_epi32(acc, a, b) } else { _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)) }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::isa::{self, Isa, Kernel, isa};
 use super::lines::{LineF32, LineInt8};
 use super::product_f32::ProductF32;
-use super::product_int8::{INPUTS, PAIRS, ProductInt8};
+use super::product_int8::{INPUTS, ProductInt8};
 use super::simd::LANES;
 
 /// A weight matrix [outputs, inputs], packed once for the product that is taken.
@@ -34,8 +34,8 @@ enum Packed {
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     packed: Vec<f32>,
-    quantized: Vec<[i16; 2]>,
-    packed_pairs: Vec<[i16; 2]>,
+    quantized: Vec<[i16; INPUTS]>,
+    packed_quantized: Vec<[i16; INPUTS]>,
     row_scales: Vec<f32>,
 }
 
@@ -152,9 +152,9 @@ impl Matrix {
                 run.run(ProductF32 { weights, x, packed, bias, y, rows, inputs, outputs });
             }
             Packed::Int8(weights, scales) => {
-                let pairs = rows * inputs.div_ceil(INPUTS) * PAIRS;
-                let quantized = room(&mut scratch.quantized, pairs);
-                let packed = room(&mut scratch.packed_pairs, if rows > 1 { pairs } else { 0 });
+                let lines = rows * inputs.div_ceil(INPUTS);
+                let quantized = room(&mut scratch.quantized, lines);
+                let packed = room(&mut scratch.packed_quantized, if rows > 1 { lines } else { 0 });
                 let row_scales = room(&mut scratch.row_scales, rows);
                 run.run_integers(ProductInt8 {
                     weights,

@@ -1,9 +1,10 @@
 //! The arithmetic of the models: packed products and vectorised activations.
 //!
-//! Each kernel is written once, over vectors of 16 lanes, and compiled for AVX-512 (with and
-//! without VNNI), for AVX2 with FMA, and for any machine. [`isa`] says which one runs;
-//! `TAPIR_KERNELS=portable|avx2|avx512|vnni` forces one. On one machine with one instruction set
-//! every result is reproducible to the bit, and does not depend on what is computed beside it.
+//! Each kernel is written once, over vectors of 16 lanes, and compiled for AVX-512 and for AVX2 with
+//! FMA (with and without VNNI), for NEON (with and without dot products and products of matrices),
+//! and for any machine. [`isa`] says which one runs; `TAPIR_KERNELS` forces one of [`Isa`] by its
+//! name. On one machine with one instruction set every result is reproducible to the bit, and does
+//! not depend on what is computed beside it.
 //!
 //! Slices of the wrong length are errors of the program, and panic.
 
@@ -26,7 +27,14 @@ mod isa;
 mod lines;
 mod math;
 mod matrix;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(target_arch = "aarch64")]
+mod neon_dotprod;
+#[cfg(target_arch = "aarch64")]
+mod neon_i8mm;
 mod norm;
+mod pairs;
 mod portable;
 mod product_f32;
 mod product_int8;

@@ -1,6 +1,7 @@
 //! 16 lanes as a plain array, for machines without a kernel of their own.
 
 use super::isa::Kernel;
+use super::pairs::{Pairwise, lines_of_pairs};
 use super::simd::{LANES, MOST_ROWS, Simd};
 
 /// Arrays that the compiler vectorises as far as the target allows.
@@ -26,7 +27,6 @@ fn zip(mut a: [f32; LANES], b: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> [f3
 impl<const WIDE: bool> Simd for Portable<WIDE> {
     type F32 = [f32; LANES];
     type I32 = [i32; LANES];
-    type Pairs = [[i16; 2]; LANES];
 
     const PANELS: [usize; MOST_ROWS] =
         if WIDE { super::WIDE_PANELS } else { [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
@@ -106,6 +106,19 @@ impl<const WIDE: bool> Simd for Portable<WIDE> {
     fn to_f32(self, v: Self::I32) -> Self::F32 {
         v.map(|v| v as f32)
     }
+
+    lines_of_pairs! {}
+    #[inline(never)]
+    fn apart<K: Kernel>(self, kernel: K) -> K::Output {
+        kernel.run(self)
+    }
+    #[inline(always)]
+    fn prefetch(self, _: *const u8) {}
+}
+
+impl<const WIDE: bool> Pairwise for Portable<WIDE> {
+    type Pairs = [[i16; 2]; LANES];
+
     #[inline(always)]
     unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
         // SAFETY: the caller gives 32 readable bytes.
@@ -123,10 +136,4 @@ impl<const WIDE: bool> Simd for Portable<WIDE> {
         }
         acc
     }
-    #[inline(never)]
-    fn apart<K: Kernel>(self, kernel: K) -> K::Output {
-        kernel.run(self)
-    }
-    #[inline(always)]
-    fn prefetch(self, _: *const u8) {}
 }

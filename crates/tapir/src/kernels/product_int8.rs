@@ -11,14 +11,14 @@ use super::tiles::{Ahead, CHUNK, Shape, Tiles, Turn, blocks};
 /// Inputs of a cache line of weights; rows of activations are padded to it with zeros.
 pub(super) const INPUTS: usize = 4;
 
-/// Pairs of inputs in a cache line.
-pub(super) const PAIRS: usize = 2;
-
 /// The greatest quantised activation.
 const LIMIT: f32 = 16_383.0;
 
 /// Cache lines whose products an i32 holds, whatever the weights: 1024 inputs * 128 * 16383 < 2^31.
 const BLOCK: usize = 1024 / INPUTS;
+
+// What `Simd::dot_lines` asks for.
+const _: () = assert!(BLOCK.is_multiple_of(CHUNK) && CHUNK.is_multiple_of(2));
 
 /// Rows whose activations are all smaller count as zero: the inverse of their scale would not be
 /// finite.
@@ -38,11 +38,10 @@ pub(super) struct ProductInt8<'a> {
     pub(super) scales: &'a [f32],
     /// [rows, inputs].
     pub(super) x: &'a [f32],
-    /// Room for quantised activations in pairs, [rows, inputs / 2] where inputs are rounded up to
-    /// 4.
-    pub(super) quantized: &'a mut [[i16; 2]],
+    /// Room for quantised activations, [rows, inputs / 4] of what a line of weights is for.
+    pub(super) quantized: &'a mut [[i16; INPUTS]],
     /// Room for the same with the rows of a block interleaved; unused for one row.
-    pub(super) packed: &'a mut [[i16; 2]],
+    pub(super) packed: &'a mut [[i16; INPUTS]],
     /// Room for their scales, [rows].
     pub(super) row_scales: &'a mut [f32],
     /// [outputs], or empty for none.
@@ -62,12 +61,12 @@ impl Kernel for ProductInt8<'_> {
         let (rows, panels) = (self.rows, self.outputs.div_ceil(LANES));
         let lines = self.inputs.div_ceil(INPUTS);
         assert_eq!(self.weights.len(), panels * lines);
-        assert_eq!(self.quantized.len(), rows * lines * PAIRS);
+        assert_eq!(self.quantized.len(), rows * lines);
         for row in 0..rows {
             let x = &self.x[row * self.inputs..][..self.inputs];
-            let quantized =
-                self.quantized[row * lines * PAIRS..][..lines * PAIRS].as_flattened_mut();
-            self.row_scales[row] = quantize(x, quantized);
+            let quantized = &mut self.quantized[row * lines..][..lines];
+            self.row_scales[row] = quantize(x, quantized.as_flattened_mut());
+            s.arrange(quantized);
         }
         if rows > 1 {
             interleave(self.quantized, self.packed, rows, blocks(rows, &S::PANELS_INT8));
@@ -121,7 +120,7 @@ impl Tiles for ProductInt8<'_> {
         let lines = self.inputs.div_ceil(INPUTS);
         let weights = self.weights[panel * lines..(panel + P) * lines].as_ptr();
         let x = if self.rows > 1 { &*self.packed } else { &*self.quantized };
-        let x = x[row * lines * PAIRS..(row + R) * lines * PAIRS].as_ptr();
+        let x = x[row * lines..(row + R) * lines].as_ptr();
         let mut ahead = Ahead::new(turn, weights.wrapping_add(P * lines), P * lines);
         let mut sums = [[s.splat(0.0); P]; R];
         let mut from = 0;
@@ -134,29 +133,14 @@ impl Tiles for ProductInt8<'_> {
                 if R > 1 {
                     ahead.look::<S, P>(s);
                 }
-                let next = end.min(line + CHUNK);
-                while line < next {
-                    for pair in 0..PAIRS {
-                        // SAFETY: line < lines, p < P and r < R; the slices above are P * lines
-                        // cache lines, which hold two rows of 32 bytes, and R * lines * 2 pairs
-                        // long.
-                        unsafe {
-                            let mut w = [s.splat_pair(x); P];
-                            for p in 0..P {
-                                w[p] = s.load_pairs(
-                                    weights.add(p * lines + line).cast::<i8>().add(pair * 32),
-                                );
-                            }
-                            for r in 0..R {
-                                let x = s.splat_pair(x.add((line * PAIRS + pair) * R + r));
-                                for p in 0..P {
-                                    exact[r][p] = s.dot_pairs(exact[r][p], w[p], x);
-                                }
-                            }
-                        }
-                    }
-                    line += 1;
+                let chunk = CHUNK.min(end - line);
+                // SAFETY: line + chunk <= lines, and the slices above are P * lines cache lines and
+                // R * lines inputs of a line long.
+                unsafe {
+                    let (weights, x) = (weights.add(line), x.add(line * R));
+                    s.dot_lines(&mut exact, weights, lines, x, chunk);
                 }
+                line += chunk;
             }
             for r in 0..R {
                 for p in 0..P {

@@ -1,6 +1,8 @@
 //! The vector that every kernel is written with: 16 lanes, whatever the registers are.
 
 use super::isa::Kernel;
+use super::lines::LineInt8;
+use super::product_int8::INPUTS;
 
 /// Lanes of a vector, and outputs of a panel of weights.
 pub(super) const LANES: usize = 16;
@@ -15,10 +17,8 @@ pub(super) const MOST_ROWS: usize = 12;
 pub(super) trait Simd: Copy {
     /// 16 f32.
     type F32: Copy;
-    /// 16 i32.
+    /// 16 sums of products of integers; in parts where the instructions multiply bytes.
     type I32: Copy;
-    /// 16 pairs of i16.
-    type Pairs: Copy;
 
     /// `PANELS[r]` panels of 16 outputs are multiplied with `r + 1` rows at once; 0 ends the list.
     ///
@@ -54,18 +54,27 @@ pub(super) trait Simd: Copy {
 
     fn zero_i32(self) -> Self::I32;
     fn to_f32(self, v: Self::I32) -> Self::F32;
-    /// 16 pairs of i8, widened.
+    /// Put a row of quantised activations, [inputs / 4, 4], into the order of bytes in which
+    /// [`Simd::dot_lines`] reads them. Whatever it is, a line keeps its place.
+    #[inline(always)]
+    fn arrange(self, _row: &mut [[i16; INPUTS]]) {}
+    /// Add the products of some lines of weights with `R` rows of activations, which lie side by
+    /// side: `sums[r][p] += weights[p][..lines] * x[..lines][r]`.
+    ///
+    /// The first line is an even one of its panel, and so is the number of lines, unless they are
+    /// the panel's last. [`pairs`](super::pairs) has it for products of i16.
     ///
     /// # Safety
-    /// `from` is valid for reading 32 bytes.
-    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs;
-    /// One pair of i16 in all lanes.
-    ///
-    /// # Safety
-    /// `from` is valid for reading.
-    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs;
-    /// acc + a.0 * b.0 + a.1 * b.1 in each lane.
-    fn dot_pairs(self, acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32;
+    /// `weights` is valid for reading `lines` lines at each of `P` places that are `apart` lines
+    /// apart, and `x`, which is [lines, R], for as many.
+    unsafe fn dot_lines<const R: usize, const P: usize>(
+        self,
+        sums: &mut [[Self::I32; P]; R],
+        weights: *const LineInt8,
+        apart: usize,
+        x: *const [i16; INPUTS],
+        lines: usize,
+    );
 
     /// Run a kernel as a function of its own, compiled for these instructions.
     fn apart<K: Kernel>(self, kernel: K) -> K::Output;
