@@ -11,6 +11,8 @@ use super::simd::Simd;
 pub enum Isa {
     /// What the compiler makes of plain loops.
     Portable,
+    /// WebAssembly's vectors of 128 bits.
+    Simd128,
     /// AVX2 and FMA.
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
@@ -20,17 +22,28 @@ pub enum Isa {
 }
 
 impl Isa {
-    const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Vnni];
+    const ALL: [Self; 5] =
+        [Self::Portable, Self::Simd128, Self::Avx2, Self::Avx512, Self::Avx512Vnni];
 
     /// Those that this machine runs, in ascending order.
     pub fn available() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|isa| *isa <= choice().best)
+        Self::ALL.into_iter().filter(|isa| isa.is_compiled() && *isa <= choice().best)
+    }
+
+    /// Are there kernels for it in this program?
+    const fn is_compiled(self) -> bool {
+        match self {
+            Self::Portable => true,
+            Self::Simd128 => cfg!(all(target_arch = "wasm32", target_feature = "simd128")),
+            Self::Avx2 | Self::Avx512 | Self::Avx512Vnni => cfg!(target_arch = "x86_64"),
+        }
     }
 
     /// The name by which `TAPIR_KERNELS` forces it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Simd128 => "simd128",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
             Self::Avx512Vnni => "vnni",
@@ -53,13 +66,20 @@ impl Isa {
             }
             if is_x86_feature_detected!("avx512vnni") { Self::Avx512Vnni } else { Self::Avx512 }
         }
-        #[cfg(not(target_arch = "x86_64"))]
+        // Not asked for at run time: a module with instructions that the engine lacks is refused.
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        return Self::Simd128;
+        #[cfg(not(any(
+            target_arch = "x86_64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )))]
         Self::Portable
     }
 
     /// The one of that name, if the machine runs it, else the best.
     fn choose(forced: Option<&str>, best: Self) -> Self {
-        Self::ALL.into_iter().find(|isa| Some(isa.name()) == forced && *isa <= best).unwrap_or(best)
+        let runs = |isa: &Self| isa.is_compiled() && *isa <= best;
+        Self::ALL.into_iter().filter(runs).find(|isa| Some(isa.name()) == forced).unwrap_or(best)
     }
 }
 
@@ -108,6 +128,8 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
         // SAFETY: the machine has these features, or the assertion above had failed.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { super::avx2::run(kernel) },
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Isa::Simd128 => kernel.run(super::simd128::Simd128),
         // VNNI is about integers; without this, every kernel would be compiled once more for it.
         // SAFETY: as above, and with VNNI there is AVX-512.
         #[cfg(target_arch = "x86_64")]
@@ -132,11 +154,13 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn what_the_machine_cannot_run_falls_back() {
         assert_eq!(Isa::choose(None, Isa::Avx2), Isa::Avx2);
         assert_eq!(Isa::choose(Some("portable"), Isa::Avx512), Isa::Portable);
         assert_eq!(Isa::choose(Some("avx2"), Isa::Avx512Vnni), Isa::Avx2);
         assert_eq!(Isa::choose(Some("vnni"), Isa::Avx2), Isa::Avx2);
+        assert_eq!(Isa::choose(Some("simd128"), Isa::Avx2), Isa::Avx2);
         assert_eq!(Isa::choose(Some("nonsense"), Isa::Avx512), Isa::Avx512);
     }
 

@@ -1,7 +1,8 @@
 //! The arithmetic of the models: packed products and vectorised activations.
 //!
 //! Each kernel is written once, over vectors of 16 lanes, and compiled for AVX-512 (with and
-//! without VNNI), for AVX2 with FMA, and for any machine. [`isa`] says which one runs;
+//! without VNNI), for AVX2 with FMA, for WebAssembly's simd128 (where that is a target feature),
+//! and for any machine. [`isa`] says which one runs;
 //! `TAPIR_KERNELS=portable|avx2|avx512|vnni` forces one. On one machine with one instruction set
 //! every result is reproducible to the bit, and does not depend on what is computed beside it.
 //!
@@ -31,6 +32,8 @@ mod portable;
 mod product_f32;
 mod product_int8;
 mod simd;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
 mod tiles;
 mod vectors;
 
