@@ -7,6 +7,7 @@ mod http;
 mod nats;
 mod python;
 mod results;
+mod web;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,11 @@ fn main() -> Result<()> {
         Some("python") => python::test(),
         Some("nats") => nats::test(),
         Some("frameworks") => python::test_frameworks(),
+        Some("web") => web::run(std::env::args().nth(2).as_deref()),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
-             `nats` for streams on a real nats-server, `python` for the Python package, or \
-             `frameworks` for it with Ray, Spark and others"
+             `nats` for streams on a real nats-server, `python` for the Python package, \
+             `frameworks` for it with Ray, Spark and others, or `web` for the npm package"
         ),
     }
 }
@@ -52,6 +54,7 @@ fn check() -> Result<()> {
     docs::test()?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
+    web::test()?;
     alone::package()?;
     nats::check()?;
     python::test()?;
