@@ -24,8 +24,8 @@ export const SENTENCES = {
   snips: requests(15),
 };
 
-/** The messages that read a sentence word by word, and the answers of `tapir stream`. */
-export function exchanges(model, sentences) {
+/** The messages that read a sentence word by word, and the answers of `tapir stream`, with certain kernels or its best. */
+export function exchanges(model, sentences, kernels) {
   const program = process.env.TAPIR_PROGRAM ?? fileURLToPath(new URL("target/debug/tapir", ROOT));
   const messages = sentences.flatMap((sentence) => [
     ...sentence.split(" ").filter(Boolean).map((push) => ({ push })),
@@ -33,12 +33,9 @@ export function exchanges(model, sentences) {
     { reset: true },
   ]);
   const input = messages.map((message) => `${JSON.stringify(message)}\n`).join("");
-  const options = { input, encoding: "utf8", maxBuffer: 1 << 28, env: { ...process.env, ...kernels() } };
+  const options = { input, encoding: "utf8", maxBuffer: 1 << 28, env: { ...process.env, ...(kernels && { TAPIR_KERNELS: kernels }) } };
   const { status, stdout, stderr, error } = spawnSync(program, ["stream", "--model", model], options);
   if (error || status !== 0) throw new Error(`${program} stream: ${error?.message ?? stderr}`);
   const answers = stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   return messages.map((message, i) => ({ message, answer: answers[i] }));
 }
-
-/** The kernels of the native program, if they were asked for. */
-const kernels = () => (process.env.TAPIR_NATIVE_KERNELS ? { TAPIR_KERNELS: process.env.TAPIR_NATIVE_KERNELS } : {});
