@@ -9,6 +9,7 @@ mod nats;
 mod python;
 mod results;
 mod systems;
+mod web;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,11 +28,13 @@ fn main() -> Result<()> {
         Some("arm-count") => arm::count(),
         Some("systems") => systems::check(),
         Some("frameworks") => python::test_frameworks(),
+        Some("web") => web::run(std::env::args().nth(2).as_deref()),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
              `nats` for streams on a real nats-server, `arm` for the kernels of ARM, `arm-count` \
              for the instructions that they take, `systems` for macOS and Windows, `python` for the \
-             Python package, or `frameworks` for it with Ray, Spark and others"
+             Python package, `frameworks` for it with Ray, Spark and others, or `web` for the npm \
+             package"
         ),
     }
 }
@@ -60,6 +63,7 @@ fn check() -> Result<()> {
     portable()?;
     arm::test()?;
     systems::check()?;
+    web::test()?;
     alone::package()?;
     nats::check()?;
     python::test()?;

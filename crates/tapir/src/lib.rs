@@ -60,6 +60,7 @@ mod edit;
 mod embedded;
 mod encoder;
 mod error;
+mod files;
 #[cfg(feature = "store")]
 mod find;
 pub mod half;

@@ -11,15 +11,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files::{CONFIG, INTENTS, LABELS, PIECES, VOCABULARY, WEIGHTS};
 use crate::vectors::WordVectors;
 use crate::{Bytes, Config, Error, Labels, Model, Parts, Result, Vocabulary, WordPieces};
-
-const CONFIG: &str = "config.json";
-const LABELS: &str = "labels.txt";
-const INTENTS: &str = "intents.txt";
-const VOCABULARY: &str = "vocab.txt";
-const PIECES: &str = "pieces.txt";
-const WEIGHTS: &str = "model.safetensors";
 
 /// Text files of a model may not be larger than this.
 const LARGEST_TEXT: u64 = 1 << 28;

@@ -13,6 +13,8 @@ use super::simd::Simd;
 pub enum Isa {
     /// What the compiler makes of plain loops.
     Portable,
+    /// WebAssembly's vectors of 128 bits.
+    Simd128,
     /// AVX2 and FMA.
     Avx2,
     /// The same with AVX-VNNI.
@@ -32,8 +34,9 @@ pub enum Isa {
 
 impl Isa {
     /// All, each behind those that take more time, or more instructions, on processors that run both.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Portable,
+        Self::Simd128,
         Self::Avx2,
         Self::AvxVnni,
         Self::Avx512,
@@ -60,6 +63,7 @@ impl Isa {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Simd128 => "simd128",
             Self::Avx2 => "avx2",
             Self::AvxVnni => "avxvnni",
             Self::Avx512 => "avx512",
@@ -94,6 +98,9 @@ impl Isa {
             Self::NeonI8mm => Self::Neon.detect() && is_aarch64_feature_detected!("i8mm"),
             #[cfg(target_arch = "aarch64")]
             Self::NeonDotprod => Self::Neon.detect() && is_aarch64_feature_detected!("dotprod"),
+            // Not asked for at run time: a module with instructions that the engine lacks is refused.
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => true,
             // Those of other processors.
             _ => false,
         }
@@ -156,6 +163,8 @@ pub(super) fn run<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
         // SAFETY: the machine has these features, or the assertion above had failed.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 | Isa::AvxVnni => unsafe { super::avx2::run(kernel) },
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Isa::Simd128 => kernel.run(super::simd128::Simd128),
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 | Isa::Avx512Vnni => unsafe { super::avx512::run(kernel) },
@@ -200,6 +209,7 @@ mod tests {
         let avx2 = [Isa::Portable, Isa::Avx2];
         assert_eq!(choose(None, &avx2), Isa::Avx2);
         assert_eq!(choose(Some("vnni"), &avx2), Isa::Avx2);
+        assert_eq!(choose(Some("simd128"), &avx2), Isa::Avx2);
         assert_eq!(choose(Some("portable"), &avx2), Isa::Portable);
         // A server has AVX-512 and no AVX-VNNI, a laptop it is the other way round.
         let server = [Isa::Portable, Isa::Avx2, Isa::Avx512, Isa::Avx512Vnni];

@@ -2,9 +2,10 @@
 //!
 //! Each kernel is written once, over vectors of 16 lanes, and compiled for AVX-512 and for AVX2 with
 //! FMA (with and without VNNI), for NEON (with and without dot products and products of matrices),
-//! and for any machine. [`isa`] says which one runs; `TAPIR_KERNELS` forces one of [`Isa`] by its
-//! name. On one machine with one instruction set every result is reproducible to the bit, and does
-//! not depend on what is computed beside it.
+//! for WebAssembly's simd128 (where that is a target feature), and for any machine. [`isa`] says
+//! which one runs; `TAPIR_KERNELS` forces one of [`Isa`] by its name. On one machine with one
+//! instruction set every result is reproducible to the bit, and does not depend on what is computed
+//! beside it.
 //!
 //! Slices of the wrong length are errors of the program, and panic.
 
@@ -39,6 +40,8 @@ mod portable;
 mod product_f32;
 mod product_int8;
 mod simd;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
 mod tiles;
 mod vectors;
 

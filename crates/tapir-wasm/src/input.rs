@@ -1,0 +1,161 @@
+//! What a user may give. Nothing is taken for what it should be: JavaScript gives anything.
+
+use js_sys::{Array, JSON, Object, Reflect, Uint8Array};
+use serde::{Deserialize, Deserializer};
+use tapir::{Bytes, FinalPass, Mode, Model, SessionOptions};
+use wasm_bindgen::prelude::*;
+
+use crate::error::{Result, error, type_error};
+
+/// Something to label.
+pub(crate) enum Given {
+    /// A text, of which the model's tokenizer makes words.
+    Text(String),
+    /// Words, taken as they are.
+    Words(Vec<String>),
+}
+
+impl Given {
+    pub(crate) fn of(value: &JsValue) -> Result<Self> {
+        if let Some(text) = value.as_string() {
+            return Ok(Self::Text(text));
+        }
+        let words = value.dyn_ref::<Array>().ok_or_else(|| {
+            type_error(format!("expected a text or an array of words, not {}", kind(value)))
+        })?;
+        Ok(Self::Words(words.iter().map(|word| text(&word, "a word")).collect::<Result<_>>()?))
+    }
+
+    /// The words that a model reads.
+    pub(crate) fn words(self, model: &Model) -> Vec<String> {
+        match self {
+            Self::Text(text) => model.config().tokenizer.words(&text),
+            Self::Words(words) => words,
+        }
+    }
+}
+
+/// A text. Halves of surrogate pairs that stand alone become U+FFFD, as everywhere on the web.
+pub(crate) fn text(value: &JsValue, what: &str) -> Result<String> {
+    value.as_string().ok_or_else(|| type_error(format!("{what} is a string, not {}", kind(value))))
+}
+
+/// A whole number that is not negative.
+pub(crate) fn count(value: &JsValue, what: &str) -> Result<usize> {
+    let number = value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0);
+    match number {
+        Some(number) if number <= f64::from(i32::MAX) => Ok(number as usize),
+        Some(number) => Err(error(format!("{what} is {number}, expected at most {}", i32::MAX))),
+        None => Err(type_error(format!("{what} is a whole number from 0 on, not {}", kind(value)))),
+    }
+}
+
+/// A number.
+pub(crate) fn number(value: &JsValue, what: &str) -> Result<f32> {
+    let number = value.as_f64().map(|number| number as f32);
+    number.ok_or_else(|| type_error(format!("{what} is a number, not {}", kind(value))))
+}
+
+/// What a value is, for messages.
+fn kind(value: &JsValue) -> String {
+    match value.as_f64() {
+        Some(number) => number.to_string(),
+        None if value.is_null() => "null".into(),
+        None if value.is_array() => "an array".into(),
+        None => value.js_typeof().as_string().unwrap_or_default(),
+    }
+}
+
+/// The files of a model, by their names: `Uint8Array`s or, where they are texts, strings.
+pub(crate) fn files(value: &JsValue) -> Result<impl FnMut(&str) -> Option<Bytes>> {
+    let wrong = || {
+        type_error("expected the files of a model: an object of Uint8Arrays by the files' names")
+    };
+    let object = value.dyn_ref::<Object>().filter(|_| !value.is_array()).ok_or_else(wrong)?;
+    for name in Object::keys(object).iter() {
+        let file = Reflect::get(object, &name)?;
+        if file.dyn_ref::<Uint8Array>().is_none() && file.as_string().is_none() {
+            let name = name.as_string().unwrap_or_default();
+            return Err(type_error(format!(
+                "{name}: expected a Uint8Array or a string, not {}",
+                kind(&file)
+            )));
+        }
+    }
+    let object = object.clone();
+    Ok(move |name: &str| {
+        // A getter might give something else now than a moment ago.
+        let file = Reflect::get(&object, &name.into()).ok()?;
+        match file.dyn_ref::<Uint8Array>() {
+            Some(bytes) => Some(bytes.to_vec().into()),
+            None => file.as_string().map(|text| text.into_bytes().into()),
+        }
+    })
+}
+
+/// A value of JavaScript as one of ours, by its JSON.
+pub(crate) fn parse<T: for<'a> Deserialize<'a>>(value: &JsValue, what: &str) -> Result<T> {
+    let json = JSON::stringify(value)?.as_string();
+    let json = json.ok_or_else(|| type_error(format!("{what}: not {}", kind(value))))?;
+    serde_json::from_str(&json).map_err(|reason| type_error(format!("{what}: {reason}")))
+}
+
+/// How a session runs.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Options {
+    #[serde(deserialize_with = "given")]
+    threshold: Option<f32>,
+    #[serde(deserialize_with = "given")]
+    undo: Option<u32>,
+    #[serde(deserialize_with = "given")]
+    window: Option<u32>,
+    #[serde(deserialize_with = "given")]
+    mode: Option<Mode>,
+    #[serde(deserialize_with = "given")]
+    final_pass: Option<bool>,
+    #[serde(deserialize_with = "given")]
+    settled: Option<f32>,
+}
+
+/// What is left out is none; null, which NaN becomes, is an error.
+fn given<'a, T: Deserialize<'a>, D: Deserializer<'a>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+impl Options {
+    /// Options that a user gave, or left out.
+    pub(crate) fn of(value: &JsValue) -> Result<Self> {
+        if value.is_undefined() {
+            return Ok(Self::default());
+        }
+        if !value.is_object() || value.is_array() {
+            return Err(type_error(format!("options are an object, not {}", kind(value))));
+        }
+        parse(value, "options")
+    }
+
+    /// The same for the library.
+    pub(crate) fn build(self) -> SessionOptions {
+        let mut options = SessionOptions::new();
+        if let Some(threshold) = self.threshold {
+            options = options.threshold(threshold);
+        }
+        if let Some(undo) = self.undo {
+            options = options.undo(undo as usize);
+        }
+        if let Some(window) = self.window {
+            options = options.window(window as usize);
+        }
+        if let Some(mode) = self.mode {
+            options = options.mode(mode);
+        }
+        if self.final_pass == Some(false) {
+            options = options.final_pass(FinalPass::Policy);
+        }
+        if let Some(settled) = self.settled {
+            options = options.settled(settled);
+        }
+        options
+    }
+}

@@ -1,0 +1,35 @@
+// The inside of a worker: a model and its sessions, which messages reach by numbers.
+
+import { Model } from "./index.js";
+import { METHODS } from "./methods.js";
+
+/** Answers the messages that `listen` gives, with `post`. */
+export function serve(listen, post) {
+  const kept = new Map(); // objects by number
+  let next = 0;
+  const keep = (object, kind) => {
+    kept.set(next, { object, kind });
+    return next++;
+  };
+  const run = async ({ target, method, args }) => {
+    if (method === "load") return keep(await Model.load(...args), "model");
+    const found = kept.get(target);
+    if (!found) throw new Error("it was freed");
+    const { object, kind } = found;
+    if (method === "free") {
+      kept.delete(target);
+      return object.free();
+    }
+    if (kind === "model" && (method === "session" || method === "stream")) return keep(object[method](...args), method);
+    if (!METHODS[kind].includes(method)) throw new TypeError(`a ${kind} has no method ${method}`);
+    return object[method](...args);
+  };
+  // One after the other: what is asked first is answered first.
+  let last = Promise.resolve();
+  listen((message) => {
+    last = last.then(() => run(message)).then(
+      (value) => post({ id: message.id, value }),
+      (error) => post({ id: message.id, error: { name: error?.name, message: error?.message ?? String(error) } }),
+    );
+  });
+}

@@ -1,0 +1,81 @@
+// The package in Node.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { Model, Session, Stream } from "../index.js";
+import { METHODS } from "../methods.js";
+import { checks, likeTheProgram } from "./checks.js";
+import { examples } from "./documents.js";
+import { exchanges, ROOT, SENTENCES } from "./native.js";
+
+for (const [name, check] of Object.entries(checks)) test(name, check);
+
+for (const name of ["snips-small", "pos"]) {
+  test(`${name} answers as the native program does`, async (t) => {
+    const model = await Model.load(name);
+    const words = await likeTheProgram(model, exchanges(name, SENTENCES[name]));
+    t.diagnostic(`${words} words of ${SENTENCES[name].length} sentences`);
+    model.free();
+  });
+}
+
+// Without fused products on both sides, as on x86-64, whole models give the same bits.
+test("simd128 gives the bits of the portable kernels", { skip: process.arch !== "x64" }, async () => {
+  for (const name of ["snips-small", "pos"]) {
+    const model = await Model.load(name);
+    const stream = model.stream();
+    for (const { message, answer } of exchanges(name, SENTENCES[name].slice(0, 12), "portable")) {
+      assert.equal(JSON.parse(stream.answer(JSON.stringify(message))).policy, answer.policy, JSON.stringify(message));
+    }
+    stream.free();
+    model.free();
+  }
+});
+
+test("a model with a pretrained reviser is loaded from its folder", async () => {
+  const vectors = new URL("crates/tapir-vectors/en_300d.tapirvec", ROOT);
+  const folder = new URL("crates/tapir-snips/model", ROOT);
+  const model = await Model.load(folder, { vectors });
+  await likeTheProgram(model, exchanges("snips", SENTENCES.snips));
+  await assert.rejects(Model.load(fileURLToPath(folder)), /tapirvec.*no such file/);
+  model.free();
+});
+
+test("the types have the methods that there are, and no others", () => {
+  const types = readFileSync(new URL("../index.d.ts", import.meta.url), "utf8");
+  for (const type of [Model, Session, Stream]) {
+    const [, body] = new RegExp(`export class ${type.name} {\n([^]*?)\n}`).exec(types);
+    const said = [...body.matchAll(/^ {2}(?!private|constructor|static)(\w+)\(/gm)].map(([, name]) => name);
+    const own = Object.getOwnPropertyNames(type.prototype);
+    const there = own.filter((name) => !name.startsWith("__") && name !== "constructor");
+    assert.deepEqual(said.sort(), there.sort(), type.name);
+    const remote = there.filter((name) => !["free", "session", "stream"].includes(name));
+    assert.deepEqual([...METHODS[type.name.toLowerCase()]].sort(), remote.sort(), `${type.name} in a worker`);
+  }
+});
+
+test("TypeScript takes the types", (t) => {
+  const compiler = process.env.TAPIR_TSC;
+  if (!compiler || !existsSync(compiler)) return t.skip("the compiler cannot be installed here");
+  const flags = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,esnext.disposable,dom", "--module", "nodenext"];
+  const { status, stdout } = spawnSync(process.execPath, [compiler, ...flags, "types.ts"], {
+    cwd: fileURLToPath(new URL(".", import.meta.url)), encoding: "utf8",
+  });
+  assert.equal(status, 0, stdout);
+});
+
+for (const { document, line, code, shown } of examples("js")) {
+  test(`the example at ${document}:${line} runs and prints what is shown`, () => {
+    // In the package's folder its name means itself.
+    const file = new URL(`../.example-${process.pid}-${line}.mjs`, import.meta.url);
+    writeFileSync(file, code);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(file)], { encoding: "utf8" });
+    rmSync(file);
+    assert.equal(status, 0, stderr);
+    if (shown !== undefined) assert.equal(stdout, shown);
+  });
+}

@@ -1,0 +1,39 @@
+// A model in a worker of its own, so that a page never waits.
+
+import type { Files, Model, Session, SessionOptions, Stream } from "./index.js";
+
+/** The same methods, each with a promise. */
+type Promised<T, Left extends PropertyKey = never> = {
+  [K in Exclude<keyof T, Left | symbol | "free">]: T[K] extends (...args: infer A) => infer R
+    ? (...args: A) => Promise<R>
+    : never;
+};
+
+/** A model in a worker. What it is asked is answered in order. */
+export interface TapirWorker extends Promised<Model, "session" | "stream"> {
+  /** Starts a session in the worker. */
+  session(options?: SessionOptions): Promise<WorkerSession>;
+  /** Starts what answers messages of the protocol. */
+  stream(options?: SessionOptions): Promise<WorkerStream>;
+  /** Gives the model's memory back; the worker goes on for its sessions. */
+  free(): Promise<void>;
+  /** Ends the worker. What it has not answered yet fails. */
+  terminate(): void;
+  [Symbol.dispose](): void;
+}
+
+export const TapirWorker: {
+  /** Starts a worker and loads a model in it, as `Model.load` does. */
+  load(source?: string | URL | Files, options?: { vectors?: string | URL }): Promise<TapirWorker>;
+};
+
+/** A session in a worker. */
+export interface WorkerSession extends Promised<Session> {
+  /** Gives its memory back: the worker cannot know when nobody uses it any more. */
+  free(): Promise<void>;
+}
+
+/** What answers messages of the protocol, in a worker. */
+export interface WorkerStream extends Promised<Stream> {
+  free(): Promise<void>;
+}

@@ -1,0 +1,238 @@
+//! The npm package: the module compiled with simd128 and made loadable for JavaScript, models beside
+//! it, tested in Node, Chromium and Firefox; the kernels for simd128 in Node; the demonstration page.
+//!
+//! What cannot be had is said, and left out: a machine without Node, or without a browser.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+/// For tests, which need a standard output and files. Node runs it.
+const TEST_TARGET: &str = "wasm32-wasip1";
+/// Every engine that matters has them since 2023.
+const SIMD: &str = "-C target-feature=+simd128";
+
+/// What the package has beside the code.
+const MODELS: [&str; 2] = ["snips-small", "pos"];
+
+/// Pinned, so that what it refuses does not change under us.
+const TYPESCRIPT: &str = "typescript@5.9.3";
+
+/// `cargo xtask web`, and with a word behind it one of its parts.
+pub(crate) fn run(part: Option<&str>) -> Result<()> {
+    match part {
+        None => test(),
+        Some("build") => built(),
+        Some("kernels") => kernels(),
+        Some("demo") => demo(),
+        Some("bench") => bench(),
+        Some(other) => bail!("{other}: expected `build`, `kernels`, `demo`, `bench` or nothing"),
+    }
+}
+
+/// Builds the package and tests it.
+pub(crate) fn test() -> Result<()> {
+    if !install_node() || !build()? {
+        return Ok(());
+    }
+    kernels()?;
+    let browsers = browsers();
+    let files = ["node", "browsers", "demo"].map(|name| format!("npm/test/{name}.test.js"));
+    let mut command = node();
+    command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
+    command.env("TAPIR_BROWSERS", browsers.join(","));
+    if let Some(compiler) = typescript() {
+        command.env("TAPIR_TSC", compiler);
+    }
+    say(&mut command)
+}
+
+/// Makes `docs/demo`.
+fn demo() -> Result<()> {
+    built()?;
+    let mut command = node();
+    command.arg("npm/demo/build.js").arg(target().join("web/script/"));
+    say(command.env("TAPIR_PROGRAM", program()?))
+}
+
+/// Measures the package against the native library.
+fn bench() -> Result<()> {
+    built()?;
+    let native = ["build", "--release", "-p", "tapir", "--example", "throughput"];
+    say(Command::new("cargo").args(native).current_dir(crate::root()))?;
+    let native = target().join("release/examples/throughput");
+    say(node().arg("npm/bench/bench.js").env("TAPIR_NATIVE", native))
+}
+
+/// The package, or an error if it cannot be built.
+fn built() -> Result<()> {
+    ensure!(build()?, "the package cannot be built here");
+    Ok(())
+}
+
+/// Builds the package; false where that is impossible, which is said.
+fn build() -> Result<bool> {
+    if !has_target(TARGET) {
+        return Ok(false);
+    }
+    let root = crate::root();
+    let module = ["build", "-p", "tapir-wasm", "--profile", "wasm", "--target", TARGET];
+    say(Command::new("cargo").args(module).current_dir(&root).env("RUSTFLAGS", SIMD))?;
+    let module = target().join(TARGET).join("wasm/tapir_wasm.wasm");
+    for (kind, folder) in [("web", root.join("npm/wasm")), ("script", target().join("web/script"))]
+    {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)?;
+        let mut command = Command::new("cargo");
+        // What it makes is small, and it is built apart: it shares nothing with the workspace.
+        command.args(["run", "--quiet", "--manifest-path", "npm/bindgen/Cargo.toml"]);
+        command.arg("--target-dir").arg(target().join("bindgen"));
+        command.arg("--").args([&module, &folder]).arg(kind);
+        say(command.current_dir(&root))?;
+    }
+    let models = root.join("npm/models");
+    for name in MODELS {
+        let from = root.join("crates/tapir-models/models").join(name);
+        copy(&from, &models.join(name))?;
+    }
+    let vectors = "en_300d.tapirvec";
+    fs::copy(root.join("crates/tapir-vectors").join(vectors), models.join(vectors))?;
+    let module = fs::metadata(root.join("npm/wasm/tapir_wasm_bg.wasm"))?.len();
+    println!("npm/wasm/tapir_wasm_bg.wasm: {:.1} kB", module as f64 / 1e3);
+    Ok(true)
+}
+
+/// The tests of the crate that runs models, compiled with simd128, in Node: its kernels against
+/// plain loops, and the recorded outputs of the authors' implementation.
+fn kernels() -> Result<()> {
+    if !has_target(TEST_TARGET) {
+        return Ok(());
+    }
+    let runner = crate::root().join("npm/test/wasi.js");
+    let runner = std::path::absolute(runner)?;
+    let runner = format!("node --no-warnings {}", runner.display());
+    // Not its other tests, some of which start threads.
+    let tests = [&["--lib", "--", "kernels::"][..], &["--test", "parity", "--test", "parity_bert"]];
+    for tests in tests {
+        let mut command = Command::new("cargo");
+        command.args(["test", "-p", "tapir", "--no-default-features", "--features", "store"]);
+        command.args(["--target", TEST_TARGET]).args(tests).current_dir(crate::root());
+        command.env("RUSTFLAGS", SIMD).env("CARGO_TARGET_WASM32_WASIP1_RUNNER", &runner);
+        say(&mut command)?;
+    }
+    Ok(())
+}
+
+fn has_target(target: &str) -> bool {
+    let added = Command::new("rustup").args(["target", "add", target]).output();
+    let added = added.is_ok_and(|output| output.status.success());
+    if !added {
+        println!("\n{target} cannot be installed here: nothing is built for it");
+    }
+    added
+}
+
+/// Is there a Node that is new enough? CI's machines get one.
+fn install_node() -> bool {
+    let version = || {
+        let output = Command::new("node").arg("--version").output().ok()?;
+        let version = String::from_utf8(output.stdout).ok()?;
+        version.trim().strip_prefix('v')?.split('.').next()?.parse::<u32>().ok()
+    };
+    let is_new = |version: Option<u32>| version.is_some_and(|version| version >= 20);
+    if is_new(version()) || (is_ci() && crate::apt_install(&["nodejs"]) && is_new(version())) {
+        return true;
+    }
+    println!("\nthere is no Node 20 here: the npm package is not tested");
+    false
+}
+
+/// The browsers that there are, after CI's machines have got theirs.
+fn browsers() -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for (name, program) in [("Chromium", "chromium"), ("Firefox", "firefox-esr")] {
+        if crate::runs(program) || (is_ci() && crate::apt_install(&[program])) {
+            found.push(name);
+        } else {
+            println!("\n{name} cannot be installed here: the npm package is not tested in it");
+        }
+    }
+    found
+}
+
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some()
+}
+
+/// The compiler that checks the package's types, where it can be had.
+fn typescript() -> Option<PathBuf> {
+    let folder = target().join("web");
+    let compiler = folder.join("node_modules/typescript/lib/tsc.js");
+    if !compiler.exists() {
+        println!("\n$ npm install {TYPESCRIPT}");
+        let mut command = Command::new("npm");
+        command.args(["install", "--silent", "--no-save", TYPESCRIPT, "--prefix"]).arg(&folder);
+        let installed = command.stdin(Stdio::null()).status().is_ok_and(|status| status.success());
+        if !installed {
+            println!("it cannot be installed here: the types are not compiled");
+            return None;
+        }
+    }
+    std::path::absolute(compiler).ok()
+}
+
+/// The native program to compare with; built, with what labels, if there is none.
+fn program() -> Result<PathBuf> {
+    let program = target().join("debug/tapir");
+    if !program.exists() {
+        let build = ["build", "-p", "tapir-cli", "--no-default-features", "--features", "data"];
+        say(Command::new("cargo").args(build).current_dir(crate::root()))?;
+    }
+    Ok(std::path::absolute(program)?)
+}
+
+fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| crate::root().join("target"));
+    std::path::absolute(&target).unwrap_or(target)
+}
+
+fn node() -> Command {
+    let mut command = Command::new("node");
+    // Node 20 has a WebSocket, by which browsers are driven, only if it is asked for one.
+    command.env("NODE_OPTIONS", "--experimental-websocket --no-warnings");
+    command.current_dir(crate::root());
+    command
+}
+
+/// Runs a command, having said which; an error if it fails.
+fn say(command: &mut Command) -> Result<()> {
+    let words: Vec<OsString> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(OsString::from)
+        .collect();
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let line = words.join(" ");
+    println!("\n$ {line}");
+    let since = Instant::now();
+    let status = command.stdin(Stdio::null()).status().with_context(|| line.clone())?;
+    ensure!(status.success(), "`{line}` failed: {status}");
+    println!("took {} s", since.elapsed().as_secs());
+    Ok(())
+}
+
+/// Copies the files of a model, but for what is said of it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        fs::copy(&path, to.join(name))?;
+    }
+    Ok(())
+}
