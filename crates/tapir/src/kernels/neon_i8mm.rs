@@ -18,7 +18,7 @@ use super::simd::MOST_ROWS;
 /// their low bytes, as for [dot products](super::neon_dotprod): twice as many products to the
 /// instruction. To bring eight inputs of an output together from the packing that all share takes
 /// as many instructions as that saves (docs/machines.md has the counts); with a packing of its own
-/// it would win.
+/// it should win.
 #[derive(Clone, Copy)]
 pub(super) struct I8mm;
 
