@@ -197,7 +197,8 @@ class DialogueActModule(_Listener):
     @staticmethod
     def output_iu() -> type:
         """A unit for each utterance."""
-        return DialogueActIU
+        unit: type = DialogueActIU
+        return unit
 
     def __init__(self, model: Model | str = "snips", **options: Any) -> None:
         super().__init__(model, **options)
@@ -218,7 +219,7 @@ class DialogueActModule(_Listener):
         else:
             concepts: dict[str, list[str]] = {}
             for span in result.spans:
-                concepts.setdefault(span.label, []).append(span.text)
+                concepts.setdefault(span.label, []).append(span.text or "")
             kind = UpdateType.UPDATE
             if self._act is None:
                 kind = UpdateType.ADD
