@@ -126,7 +126,7 @@ impl<I: Integers> Simd for Neon<I> {
         // The intrinsic is not stable. Into the second level, as on x86.
         // SAFETY: a hint, which changes nothing and fails for no address.
         unsafe {
-            asm!("prfm pldl2keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags));
+            asm!("prfm pldl2keep, [{}]", in(reg) address, options(readonly, nostack, preserves_flags));
         }
     }
 

@@ -1,9 +1,9 @@
 //! Products of integers by NEON's dot product, which multiplies four bytes at once.
 
 use std::arch::aarch64::{
-    int8x8_t, int8x16_t, int16x8_t, int32x4_t, vaddq_s32, vdupq_n_s32, vld1_s8, vld1q_s16,
-    vmovn_s16, vreinterpret_s32_s8, vreinterpretq_s8_s16, vrshrn_n_s16, vshlq_n_s32, vst1_s32,
-    vzip1_s32, vzip1q_s16, vzip2_s32, vzip2q_s16,
+    int8x8_t, int8x16_t, int16x8_t, int32x4_t, vaddq_s32, vcombine_s32, vdupq_n_s32, vld1_s8,
+    vld1q_s16, vmovn_s16, vreinterpret_s32_s8, vreinterpretq_s8_s16, vreinterpretq_s16_s32,
+    vrshrn_n_s16, vshlq_n_s32, vst1q_s16, vzip1_s32, vzip1q_s16, vzip2_s32, vzip2q_s16,
 };
 use std::arch::asm;
 
@@ -54,9 +54,8 @@ pub(super) unsafe fn split_lines(lines: &mut [[i16; INPUTS]; 2]) {
     unsafe {
         let [high, low] = split(vld1q_s16(lines.as_ptr().cast()));
         let [high, low] = [vreinterpret_s32_s8(high), vreinterpret_s32_s8(low)];
-        let lines = lines.as_mut_ptr().cast::<i32>();
-        vst1_s32(lines, vzip1_s32(high, low));
-        vst1_s32(lines.add(2), vzip2_s32(high, low));
+        let bytes = vcombine_s32(vzip1_s32(high, low), vzip2_s32(high, low));
+        vst1q_s16(lines.as_mut_ptr().cast(), vreinterpretq_s16_s32(bytes));
     }
 }
 
