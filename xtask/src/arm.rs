@@ -28,9 +28,6 @@ const PROCESSORS: [Processor; 3] = [
 
 /// The tests that each processor runs: the crate's own of the kernels, and the recorded outputs.
 const EVERYWHERE: [&str; 2] = ["parity", "parity_bert"];
-/// The tests that the last one runs as well. Each case is a history of a random model: so few, for
-/// an emulated processor is slow, and how a session goes does not depend on the processor.
-const ONCE: (&str, &str) = ("invariants", "8");
 
 /// The tests, if they can be run here; if not, that is said.
 pub(crate) fn test() -> Result<()> {
@@ -38,7 +35,7 @@ pub(crate) fn test() -> Result<()> {
         println!("{EMULATOR} or {TARGET} cannot be installed here: kernels of ARM are not tested");
         return Ok(());
     }
-    let tests = EVERYWHERE.iter().chain([&ONCE.0]).flat_map(|name| ["--test", name]);
+    let tests = EVERYWHERE.iter().flat_map(|name| ["--test", name]);
     let arguments: Vec<&str> = ["test", "--no-run", "--lib"].into_iter().chain(tests).collect();
     let programs = build(&arguments)?;
     let mut ran = Vec::new();
@@ -51,11 +48,6 @@ pub(crate) fn test() -> Result<()> {
         }
         ran.push(format!("{name}: kernels ({kernels}); {} ({models})", EVERYWHERE.join(", ")));
     }
-    let Processor { name, models, .. } = &PROCESSORS[PROCESSORS.len() - 1];
-    let (test, cases) = ONCE;
-    let variables = [("TAPIR_KERNELS", *models), ("PROPTEST_CASES", cases)];
-    run(name, &program(&programs, test)?, &[], &variables)?;
-    ran.push(format!("{name}: {test} ({models}), {cases} cases each"));
     println!("\nof ARM, emulated, ran:\n  {}", ran.join("\n  "));
     Ok(())
 }

@@ -62,7 +62,6 @@ fn check() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     arm::test()?;
-    systems::check()?;
     web::test()?;
     alone::package()?;
     nats::check()?;
