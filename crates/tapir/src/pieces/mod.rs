@@ -9,7 +9,8 @@
 mod hugging_face;
 mod parts;
 // The targets that are only emulated leave it out: it is most of what their tests would build.
-#[cfg(all(test, not(any(target_env = "musl", target_os = "wasi"))))]
+#[cfg(test)]
+#[cfg(not(any(target_env = "musl", target_os = "wasi")))]
 mod reference;
 
 use std::collections::HashMap;
