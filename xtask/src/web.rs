@@ -129,8 +129,7 @@ fn kernels() -> Result<()> {
 }
 
 fn has_target(target: &str) -> bool {
-    let added = Command::new("rustup").args(["target", "add", target]).output();
-    let added = added.is_ok_and(|output| output.status.success());
+    let added = crate::add_target(target);
     if !added {
         println!("\n{target} cannot be installed here: nothing is built for it");
     }
