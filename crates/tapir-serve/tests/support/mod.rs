@@ -267,11 +267,11 @@ pub async fn metric(address: SocketAddr, name: &str) -> u64 {
 
 /// Waits until something holds, or says what does not.
 pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
-    for _ in 0..400 {
+    for _ in 0..2400 {
         if holds().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
-    panic!("not after ten seconds: {what}");
+    panic!("not after a minute: {what}");
 }
