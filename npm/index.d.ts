@@ -47,15 +47,19 @@ export class Model {
 export class Session {
   private constructor();
 
-  /** Reads one word, as it is, and says what changed. */
-  push(word: string): Update;
+  /**
+   * Reads one word, as it is, and says what changed. `stability` is how likely the recogniser finds
+   * it, from 0 to 1, that it will not take the word back: a factor of our `stabilities()`.
+   */
+  push(word: string, stability?: number): Update;
 
   /**
    * Takes a recogniser's whole new hypothesis: the words that it shares with the last one stay,
    * the rest is taken back and read anew. A text is split as the model's corpus is, words are taken
-   * as they are.
+   * as they are. `stability` is how likely the recogniser finds it that its words stay: of all
+   * alike, or of each.
    */
-  update(words: string | readonly string[]): Update;
+  update(words: string | readonly string[], stability?: number | readonly number[]): Update;
 
   /** Takes back the last words, one unless told otherwise, exactly: as if they had never been read. */
   revoke(words?: number): Update;

@@ -205,6 +205,26 @@ export const checks = {
     equal(model.tag(SENTENCE, { threshold: 1, finalPass: false }).labels.length, 9);
   },
 
+  async "what a recogniser says of its words is a factor of ours"() {
+    const model = await load();
+    const [plain, heard] = [model.session(), model.session()];
+    for (const word of SENTENCE.slice(0, 3)) {
+      const [sure, doubted] = [plain.push(word), heard.push(word, 0.5)];
+      const half = Math.fround(0.5 * sure.edits[0].stability);
+      equal(Math.fround(doubted.edits[0].stability), half, word);
+      equal(doubted.edits[0].label, sure.edits[0].label);
+    }
+    heard.update(SENTENCE.slice(0, 3), [1, 0.25, 0]);
+    equal(heard.stabilities()[2], 0);
+    heard.update(SENTENCE.slice(0, 3));
+    equal([...heard.stabilities()], [...plain.stabilities()]);
+    for (const value of [-0.1, 1.5, NaN]) await refuses(() => heard.push("a", value), /expected 0 to 1/);
+    await refuses(() => heard.push("a", "high"), /a stability is a number/, TypeError);
+    await refuses(() => heard.update(["a", "b"], [1]), /1 numbers for 2 words/);
+    await refuses(() => heard.update(["a"], "high"), /expected a number, or a list/, TypeError);
+    equal(heard.words(), 3);
+  },
+
   async "wrong input is an error and harms nothing"() {
     const model = await load();
     const session = model.session();

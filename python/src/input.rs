@@ -1,12 +1,12 @@
 //! What a user may give: texts, words, names of modes.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 use tapir::{FinalPass, Mode, SessionOptions};
 use tapir_eval::Setting;
 
-use crate::error::error;
+use crate::error::{error, refused};
 
 /// Something to label.
 pub(crate) enum Given {
@@ -44,15 +44,11 @@ pub(crate) enum Stability {
 impl Stability {
     /// Words with what is said of each of them.
     pub(crate) fn of(self, words: Vec<String>) -> PyResult<Vec<(String, f32)>> {
-        let stabilities = match self {
-            Self::All(stability) => vec![stability; words.len()],
-            Self::Each(stabilities) => stabilities,
+        let stability = match self {
+            Self::All(stability) => tapir::protocol::Stability::All(stability),
+            Self::Each(stabilities) => tapir::protocol::Stability::Each(stabilities),
         };
-        let (said, given) = (stabilities.len(), words.len());
-        if said != given {
-            let reason = format!("{said} stabilities for {given} words");
-            return Err(PyValueError::new_err(reason));
-        }
+        let stabilities = stability.each(words.len()).map_err(refused)?;
         Ok(words.into_iter().zip(stabilities).collect())
     }
 }

@@ -104,16 +104,7 @@ impl Session {
     /// the session was started with `final_pass=False`. Afterwards only `reset` and questions are
     /// possible.
     fn finish(&self, py: Python<'_>) -> PyResult<Finish> {
-        let (finish, spans) = self.compute(py, |session| {
-            let finish = session.finish()?;
-            let mut spans = tapir::spans(&finish.labels, session.model().config().scheme);
-            for span in &mut spans {
-                span.start += finish.first;
-                span.end += finish.first;
-            }
-            Ok((finish, spans))
-        })?;
-        Finish::of(py, finish, spans.into_iter().map(|span| Span::of(span, None)).collect())
+        Finish::of(py, self.compute(py, tapir::Session::finish)?)
     }
 
     /// Starts a new utterance with the same options.

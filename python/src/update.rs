@@ -462,8 +462,9 @@ pub(crate) struct Finish {
 
 impl Finish {
     /// What the library gave.
-    pub(crate) fn of(py: Python<'_>, finish: tapir::Finish, spans: Vec<Span>) -> PyResult<Self> {
-        let tapir::Finish { first, labels, update } = finish;
+    pub(crate) fn of(py: Python<'_>, finish: tapir::Finish) -> PyResult<Self> {
+        let tapir::Finish { first, labels, spans, update } = finish;
+        let spans = spans.into_iter().map(|span| Span::of(span, None)).collect();
         Ok(Self { first, labels, spans, update: Py::new(py, Update(update))? })
     }
 }

@@ -22,11 +22,11 @@ use crate::terminal::print;
   tapir check --failures
   tapir check my-tests.tsv --model runs/shop
 
-A line of a file of tests, apart by tabs; an expectation is a list of spans, none, or = a sentence
-that must have the same ones:
+A line of a file of tests, apart by tabs; an expectation is a list of spans; or none; or = a
+sentence that must be answered alike; or outside: no span, or said to be not for the model:
   numbers  two pounds of apples  quantity: two pounds; item: apples
   casing   Two Pounds of APPLES  = two pounds of apples
-  other    what time is it       none")]
+  other    what time is it       outside")]
 pub(crate) struct Check {
     /// A file of tests [default: those that ship]
     tests: Option<PathBuf>,

@@ -369,6 +369,10 @@ fn steps(
                 spans.chain(settled.intent.then(|| "settled: intent".to_owned()))
             }))
             .collect();
+        // Where the last word was revised already, the end has nothing to say.
+        if i == words.len() && update.action.is_none() && edits.is_empty() {
+            continue;
+        }
         writeln!(out, "{word}{space}  {policy}  {action}  {}", edits.join(", "))?;
     }
     writeln!(out)?;

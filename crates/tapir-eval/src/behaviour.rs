@@ -12,8 +12,12 @@ use crate::{Error, Result, Table};
 
 /// A list of tests, read from a file of three columns apart by tabs: kind, sentence, expectation.
 ///
-/// An expectation is a list of spans, `label: words` apart by `;`, or `none`, or `= another
-/// sentence`, which must have the same spans. Lines that begin with `#` are comments.
+/// An expectation is a list of spans, `label: words` apart by `;`; or `none`; or `= another
+/// sentence`, which must be answered alike; or `outside`: there is nothing to act on, for there is no
+/// span, or the model says that the sentence is not for it ([`Intent::is_outside`]). Where spans or
+/// `none` are expected, it must not say so. Lines that begin with `#` are comments.
+///
+/// [`Intent::is_outside`]: tapir::Intent::is_outside
 ///
 /// ```
 /// # let model = tapir::Model::from_parts(tapir::doctest::parts())?;
@@ -36,13 +40,22 @@ struct Test {
 
 #[derive(Clone, Debug)]
 enum Expected {
-    Spans(Found),
+    Spans(Spans),
     SameAs(String),
+    Outside,
 }
 
 /// Labels with their words, as the model reads them. Where they stand does not count: words around
 /// a request move them.
-type Found = BTreeSet<(String, String)>;
+type Spans = BTreeSet<(String, String)>;
+
+/// What a model says of a sentence.
+#[derive(Clone, Debug, PartialEq)]
+struct Found {
+    spans: Spans,
+    /// That it is not for it.
+    outside: bool,
+}
 
 /// How a model behaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,15 +106,16 @@ impl Behaviour {
             };
             let expected = match expected.strip_prefix('=') {
                 Some(other) => Expected::SameAs(other.trim().to_owned()),
-                None if expected.trim() == "none" => Expected::Spans(Found::new()),
+                None if expected.trim() == "none" => Expected::Spans(Spans::new()),
+                None if expected.trim() == "outside" => Expected::Outside,
                 None => {
                     let span = |part: &str| {
                         let (label, words) = part.split_once(':')?;
                         Some((label.trim().to_owned(), words.trim().to_owned()))
                     };
-                    let spans = expected.split(';').map(span).collect::<Option<Found>>();
-                    let reason =
-                        "expected `label: words; label: words`, `none` or `= another sentence`";
+                    let spans = expected.split(';').map(span).collect::<Option<Spans>>();
+                    let reason = "expected `label: words; label: words`, `none`, `outside` or \
+                                  `= another sentence`";
                     Expected::Spans(spans.ok_or_else(|| invalid(reason))?)
                 }
             };
@@ -118,9 +132,18 @@ impl Behaviour {
         let mut results = BehaviourResults { kinds: Vec::new(), failures: Vec::new() };
         for Test { kind, sentence, expected } in &self.tests {
             let found = found(model, sentence)?;
-            let wanted = match expected {
-                Expected::Spans(spans) => spans.clone(),
-                Expected::SameAs(other) => self::found(model, other)?,
+            let (passed, expected) = match expected {
+                Expected::Spans(spans) => {
+                    let wanted = Found { spans: spans.clone(), outside: false };
+                    (found == wanted, wanted.to_string())
+                }
+                Expected::SameAs(other) => {
+                    let wanted = self::found(model, other)?;
+                    (found == wanted, wanted.to_string())
+                }
+                Expected::Outside => {
+                    (found.outside || found.spans.is_empty(), "outside".to_owned())
+                }
             };
             let at =
                 results.kinds.iter().position(|known| known.kind == *kind).unwrap_or_else(|| {
@@ -128,11 +151,11 @@ impl Behaviour {
                     results.kinds.len() - 1
                 });
             results.kinds[at].tests += 1;
-            if found == wanted {
+            if passed {
                 results.kinds[at].passed += 1;
             } else {
                 let (kind, sentence) = (kind.clone(), sentence.clone());
-                let (expected, found) = (show(&wanted), show(&found));
+                let found = found.to_string();
                 results.failures.push(Failure { kind, sentence, expected, found });
             }
         }
@@ -151,15 +174,18 @@ fn found(model: &Model, sentence: &str) -> Result<Found> {
     let first = session.first();
     let spans = session.spans().into_iter();
     let text = |start: usize, end: usize| words[start - first..end - first].join(" ");
-    Ok(spans.map(|span| (span.label.to_string(), text(span.start, span.end))).collect())
+    let spans = spans.map(|span| (span.label.to_string(), text(span.start, span.end))).collect();
+    Ok(Found { spans, outside: session.intent().is_some_and(|intent| intent.is_outside()) })
 }
 
-fn show(found: &Found) -> String {
-    if found.is_empty() {
-        return "none".to_owned();
+/// As an expectation is written.
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spans = self.spans.iter().map(|(label, words)| format!("{label}: {words}"));
+        let parts: Vec<String> =
+            self.outside.then(|| "outside".into()).into_iter().chain(spans).collect();
+        f.write_str(if parts.is_empty() { "none".into() } else { parts.join("; ") }.as_str())
     }
-    let spans = found.iter().map(|(label, words)| format!("{label}: {words}"));
-    spans.collect::<Vec<_>>().join("; ")
 }
 
 impl BehaviourResults {

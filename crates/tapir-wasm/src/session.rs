@@ -1,6 +1,6 @@
 //! A session: words in, labels out, one word at a time; every word can be taken back.
 
-use tapir::protocol::Response;
+use tapir::protocol::{Response, Stability};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Result, refused};
@@ -20,15 +20,23 @@ impl Session {
 #[wasm_bindgen]
 impl Session {
     /// Reads one word, as it is, and says what changed.
-    pub fn push(&mut self, word: &JsValue) -> Result<JsValue> {
+    pub fn push(&mut self, word: &JsValue, stability: &JsValue) -> Result<JsValue> {
         let word = text(word, "a word")?;
-        object(&self.0.push(&word).map_err(refused)?)
+        let stability =
+            if stability.is_undefined() { 1.0 } else { number(stability, "a stability")? };
+        object(&self.0.push_with(&word, stability).map_err(refused)?)
     }
 
     /// Takes a recogniser's whole new hypothesis.
-    pub fn update(&mut self, words: &JsValue) -> Result<JsValue> {
+    pub fn update(&mut self, words: &JsValue, stability: &JsValue) -> Result<JsValue> {
         let words = Given::of(words)?.words(self.0.model());
-        object(&self.0.update(words).map_err(refused)?)
+        let stability = if stability.is_undefined() {
+            Stability::All(1.0)
+        } else {
+            parse(stability, "stabilities")?
+        };
+        let stabilities = stability.each(words.len()).map_err(refused)?;
+        object(&self.0.update_with(words.into_iter().zip(stabilities)).map_err(refused)?)
     }
 
     /// Takes back the last words: one, unless it is told how many.
@@ -40,16 +48,11 @@ impl Session {
     /// Ends the utterance.
     pub fn finish(&mut self) -> Result<JsValue> {
         let end = self.0.finish().map_err(refused)?;
-        let mut spans = tapir::spans(&end.labels, self.0.model().config().scheme);
-        for span in &mut spans {
-            span.start += end.first;
-            span.end += end.first;
-        }
         object(&Response {
             update: Some(end.update),
             first: Some(end.first),
             labels: Some(end.labels),
-            spans: Some(spans),
+            spans: Some(end.spans),
             ..Response::default()
         })
     }

@@ -65,6 +65,20 @@ pub enum Stability {
     Each(Vec<f32>),
 }
 
+impl Stability {
+    /// One number for each of so many words; an error if there are more or fewer.
+    pub fn each(self, words: usize) -> Result<Vec<f32>> {
+        match self {
+            Self::All(stability) => Ok(vec![stability; words]),
+            Self::Each(stabilities) if stabilities.len() == words => Ok(stabilities),
+            Self::Each(stabilities) => {
+                let reason = format!("has {} numbers for {words} words", stabilities.len());
+                Err(Error::invalid("`stability`", reason))
+            }
+        }
+    }
+}
+
 /// The one thing that a message asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
@@ -180,15 +194,7 @@ impl Words {
     /// With what the recogniser says of the client's words; an error if it says it of more of them
     /// or of fewer.
     pub fn with_stability(mut self, stability: Stability) -> Result<Self> {
-        let words = self.sizes.len();
-        self.stabilities = match stability {
-            Stability::All(stability) => vec![stability; words],
-            Stability::Each(stabilities) if stabilities.len() == words => stabilities,
-            Stability::Each(stabilities) => {
-                let reason = format!("has {} numbers for {words} words", stabilities.len());
-                return Err(Error::invalid("`stability`", reason));
-            }
-        };
+        self.stabilities = stability.each(self.sizes.len())?;
         Ok(self)
     }
 

@@ -33,6 +33,8 @@ pub struct Finish {
     pub first: usize,
     /// The final labels of all words from `first` on.
     pub labels: Vec<Label>,
+    /// The labelled stretches of these words, positions counted from the session's start.
+    pub spans: Vec<Span>,
     /// The last edits, so that replaying all updates still gives the labels.
     pub update: Update,
 }
@@ -310,8 +312,8 @@ impl Session {
         self.begin_finish()?;
         self.compute();
         // Before the update, after which old rows may be forgotten.
-        let (first, labels) = (self.first(), self.labels());
-        Ok(Finish { first, labels, update: self.run() })
+        let (first, labels, spans) = (self.first(), self.labels(), self.spans());
+        Ok(Finish { first, labels, spans, update: self.run() })
     }
 
     /// Ends the utterance without computing what is left: [`batch::read`] and [`batch::revise`] do

@@ -57,7 +57,7 @@ pub(crate) fn with_tls(settings: &mut Settings) -> (tempfile::TempDir, TlsConnec
 }
 
 /// A stream.
-pub(crate) struct Client(pub WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub(crate) struct Client(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
@@ -146,9 +146,9 @@ impl Client {
 
 /// An answer over HTTP.
 pub(crate) struct Http {
-    pub status: u16,
-    pub headers: String,
-    pub body: String,
+    pub(crate) status: u16,
+    pub(crate) headers: String,
+    pub(crate) body: String,
 }
 
 impl Http {
