@@ -76,6 +76,9 @@ fn line(event: &Event) -> Option<String> {
                 progress.loss
             )
         }),
+        Event::Lessons { read, sentences, .. } => {
+            (read == sentences).then(|| format!("lessons of the reviser: {sentences} sentences"))
+        }
         Event::Actions(stats) => Some(format!("actions:\n{stats}")),
         Event::Finished(_) => None,
     }

@@ -190,18 +190,43 @@ impl Screen {
             Event::Started(stage, sentences) => {
                 eprintln!("{}: {sentences} sentences", stage.name());
             }
+            Event::Lessons { read, sentences, seconds } => self.lessons(read, sentences, seconds),
             Event::Actions(stats) => eprint!("actions:\n{stats}"),
             Event::Progress(progress) => self.progress(progress),
             Event::Finished(report) => self.finished(report),
         }
     }
 
-    fn progress(&mut self, progress: &Progress) {
+    /// Is it too soon to say more? If not, that is done now.
+    fn is_soon(&mut self) -> bool {
         let patience = Duration::from_millis(if self.terminal { 200 } else { 20_000 });
-        if progress.score.is_none() && self.last.elapsed() < patience {
+        let soon = self.last.elapsed() < patience;
+        if !soon {
+            self.last = Instant::now();
+        }
+        soon
+    }
+
+    /// A line in the place of the last one.
+    fn lessons(&mut self, read: usize, sentences: usize, seconds: f64) {
+        let is_last = read == sentences;
+        if self.is_soon() && !is_last {
             return;
         }
-        self.last = Instant::now();
+        let left = seconds / read.max(1) as f64 * (sentences - read) as f64;
+        let start = if self.terminal { "\r\x1b[K" } else { "" };
+        let end = if self.terminal && !is_last { "" } else { "\n" };
+        eprint!(
+            "{start}lessons of the reviser: {read} of {sentences} sentences  {seconds:.0} s, at most \
+             {left:.0} s left{end}"
+        );
+        _ = std::io::stderr().flush();
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if self.is_soon() && progress.score.is_none() {
+            return;
+        }
         if self.drawn {
             eprint!("\x1b[2A\x1b[J");
         }

@@ -1,6 +1,8 @@
 //! What a reviser teaches: its labels for every prefix of a sentence, and its distribution for the
 //! newest word of each.
 
+use std::ops::ControlFlow;
+
 use rayon::prelude::*;
 use tapir::batch::{self, Work};
 use tapir::{Mode, Model, Session, SessionOptions, Update};
@@ -11,6 +13,9 @@ use crate::Result;
 /// How many sentences a reviser reads beside each other: its weights are then fetched once for all.
 const TOGETHER: usize = 16;
 
+/// How many it reads until it says so: some seconds of an encoder.
+const AT_A_TIME: usize = 64 * TOGETHER;
+
 /// A reviser's answers to one sentence.
 #[derive(Default)]
 pub(crate) struct Lesson {
@@ -20,10 +25,22 @@ pub(crate) struct Lesson {
     pub(crate) newest: Vec<f32>,
 }
 
-/// Runs a reviser restart-incrementally over sentences.
-pub(crate) fn lessons(reviser: &Model, examples: &[&Example]) -> Result<Vec<Lesson>> {
-    let together = examples.par_chunks(TOGETHER).map(|examples| read(reviser, examples));
-    Ok(together.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+/// Runs a reviser restart-incrementally over sentences. `on_progress` is told how many it has read,
+/// and none are given once it has had enough.
+pub(crate) fn lessons(
+    reviser: &Model,
+    examples: &[&Example],
+    on_progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Option<Vec<Lesson>>> {
+    let mut lessons = Vec::with_capacity(examples.len());
+    for examples in examples.chunks(AT_A_TIME) {
+        let together = examples.par_chunks(TOGETHER).map(|examples| read(reviser, examples));
+        lessons.extend(together.collect::<Result<Vec<_>>>()?.into_iter().flatten());
+        if on_progress(lessons.len()).is_break() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(lessons))
 }
 
 fn read(reviser: &Model, examples: &[&Example]) -> Result<Vec<Lesson>> {
@@ -79,8 +96,20 @@ pub(crate) fn push(session: &mut Session, example: &Example, step: usize) -> Res
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The lessons of all examples.
+    pub(crate) fn all(reviser: &Model, examples: &[&Example]) -> Vec<Lesson> {
+        let mut read = 0;
+        let mut on_progress = |sentences| {
+            read = sentences;
+            ControlFlow::Continue(())
+        };
+        let lessons = lessons(reviser, examples, &mut on_progress).unwrap();
+        assert_eq!(read, examples.len());
+        lessons.expect("nobody stopped it")
+    }
 
     /// Beside others or alone, each sentence is read as by a session of its own, and by its words:
     /// both are unknown to the vocabulary, but not to a reviser of word pieces.
@@ -97,8 +126,10 @@ mod tests {
             };
             let examples: Vec<Example> = texts.iter().cycle().take(37).map(example).collect();
             let examples: Vec<&Example> = examples.iter().collect();
-            let together = lessons(&model, &examples).unwrap();
+            let together = all(&model, &examples);
             assert_eq!(together.len(), 37);
+            let stopped = lessons(&model, &examples, &mut |_| ControlFlow::Break(())).unwrap();
+            assert!(stopped.is_none(), "it goes on though nobody wants it to");
             for (example, lesson) in examples.iter().zip(&together) {
                 let options = SessionOptions::new().mode(Mode::Restart);
                 let mut session = model.session_with(options).unwrap();

@@ -78,7 +78,7 @@ mod tests {
     use tapir::Vocabulary;
 
     use super::*;
-    use crate::lessons::lessons;
+    use crate::lessons::tests::all;
 
     fn examples(model: &Model) -> Vec<Example> {
         let texts = ["play some jazz by miles davis", "jazz", "some some play davis miles by jazz"];
@@ -104,7 +104,7 @@ mod tests {
             let model = parts.load().unwrap();
             let examples = examples(&model);
             let examples: Vec<&Example> = examples.iter().collect();
-            let lessons = lessons(&model, &examples).unwrap();
+            let lessons = all(&model, &examples);
             let borrowed: Vec<&Lesson> = lessons.iter().collect();
             let rolled = roll_in(&model, &examples, &borrowed, Guide::Reviser).unwrap();
             for (rolled, lesson) in rolled.iter().zip(&lessons) {
@@ -132,7 +132,7 @@ mod tests {
             let model = parts.clone().load().unwrap();
             let examples = examples(&model);
             let examples: Vec<&Example> = examples.iter().collect();
-            let lessons = lessons(&model, &examples).unwrap();
+            let lessons = all(&model, &examples);
             let lessons: Vec<&Lesson> = lessons.iter().collect();
             for rolled in roll_in(&model, &examples, &lessons, Guide::Policy).unwrap() {
                 let mut session = model.session();

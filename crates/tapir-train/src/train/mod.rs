@@ -65,6 +65,15 @@ pub enum Event<'a> {
     Skipped(StageName),
     /// A stage begins, with so many sentences.
     Started(StageName, usize),
+    /// The reviser has read some of the sentences that it teaches on.
+    Lessons {
+        /// So many.
+        read: usize,
+        /// Of so many.
+        sentences: usize,
+        /// In so many seconds.
+        seconds: f64,
+    },
     /// A batch or an epoch is done.
     Progress(&'a Progress),
     /// Actions were derived.
@@ -610,12 +619,13 @@ impl<'a> TrainingRun<'a> {
         self.mark_outside(&mut examples);
         let distillation = self.preset.teaching.distillation;
         if distillation > 0.0 {
-            for (example, lesson) in examples.iter_mut().zip(self.lessons()?) {
+            for (example, lesson) in examples.iter_mut().zip(self.lessons(name, on_event)?) {
                 example.teacher.clone_from(&lesson.newest);
             }
         }
         if !self.text.is_empty() {
-            for (example, lesson) in examples.iter_mut().zip(self.lessons()?).skip(labelled) {
+            let lessons = self.lessons(name, on_event)?;
+            for (example, lesson) in examples.iter_mut().zip(lessons).skip(labelled) {
                 let said = lesson.labels.last().into_iter().flatten().map(|label| Some(*label));
                 let delay = std::iter::repeat_n(None, self.config.delay);
                 example.labels = delay.chain(said).collect();

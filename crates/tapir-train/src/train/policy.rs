@@ -1,6 +1,7 @@
 //! The policy's own stage: taught by the reviser, on histories that it makes itself.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use tapir::{Mode, Model, Parts, Precision};
 use tapir_data::Example;
@@ -31,7 +32,7 @@ impl TrainingRun<'_> {
         let read = self.first_pass_examples(&self.taught_sentences(), &[])?;
         let own;
         let lessons = if folds == 1 {
-            self.lessons()?
+            self.lessons(name, on_event)?
         } else {
             own = self.lessons_by_fold(&read, on_event)?;
             &own
@@ -67,23 +68,39 @@ impl TrainingRun<'_> {
         Ok(reports)
     }
 
-    /// What the reviser says of every sentence that it teaches on.
-    pub(super) fn lessons(&self) -> Result<&[Lesson]> {
+    /// What the reviser says of every sentence that it teaches on; `stage` needs it.
+    pub(super) fn lessons(
+        &self,
+        stage: StageName,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<&[Lesson]> {
         if let Some(lessons) = self.lessons.get() {
             return Ok(lessons);
         }
         let examples = self.examples(&self.taught_sentences(), &[])?;
         let examples: Vec<&Example> = examples.iter().collect();
-        let made = self.lessons_of(StageName::Reviser.name(), &examples)?;
+        let made = self.lessons_of(StageName::Reviser.name(), &examples, stage, on_event)?;
         Ok(self.lessons.get_or_init(|| made))
     }
 
     /// What the reviser with these weights says of sentences.
-    fn lessons_of(&self, reviser: &str, examples: &[&Example]) -> Result<Vec<Lesson>> {
+    fn lessons_of(
+        &self,
+        reviser: &str,
+        examples: &[&Example],
+        stage: StageName,
+        on_event: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Vec<Lesson>> {
         expect(&self.weights_file(reviser), "reviser")?;
         let config = self.reviser_config();
         let weights = self.read_weights_of(reviser, &config)?;
-        lessons(&as_teacher(self.parts(&config, &[&weights])?)?, examples)
+        let reviser = as_teacher(self.parts(&config, &[&weights])?)?;
+        let since = Instant::now();
+        let made = lessons(&reviser, examples, &mut |read| {
+            let (sentences, seconds) = (examples.len(), since.elapsed().as_secs_f64());
+            on_event(Event::Lessons { read, sentences, seconds })
+        })?;
+        made.ok_or(Error::Stopped { stage: stage.name(), epoch: 1 })
     }
 
     /// What is said of each sentence by a reviser that was trained on the other folds, which is
@@ -106,7 +123,7 @@ impl TrainingRun<'_> {
                 Self::run(&stage, &validate, on_event)?;
             }
             let fold: Vec<&Example> = fold.iter().map(|i| &examples[*i]).collect();
-            self.lessons_of(reviser, &fold)
+            self.lessons_of(reviser, &fold, StageName::Policy, on_event)
         })
     }
 
