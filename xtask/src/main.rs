@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -123,20 +123,24 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 
 /// The same with variables of its own.
 fn cargo_with<const N: usize>(arguments: &[&str], variables: [(String, &str); N]) -> Result<()> {
-    println!("\n$ cargo {}", arguments.join(" "));
-    let since = Instant::now();
-    let status = Command::new("cargo")
+    say(Command::new("cargo")
         .args(arguments)
         .env("RUSTDOCFLAGS", "-D warnings")
         .env("INSTA_UPDATE", "no")
         .envs(runs("chromedriver").then_some(("TAPIR_BROWSER", "1")))
         .envs(nats::server().map(|program| ("TAPIR_NATS_SERVER", program)))
-        .envs(variables)
-        .status()
-        .context("cannot start cargo")?;
-    if !status.success() {
-        bail!("`cargo {}` failed: {status}", arguments.join(" "));
-    }
+        .envs(variables))
+}
+
+/// Runs a command, having said which; an error if it fails.
+pub(crate) fn say(command: &mut Command) -> Result<()> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    let line = words.join(" ");
+    println!("\n$ {line}");
+    let since = Instant::now();
+    let status = command.stdin(Stdio::null()).status().with_context(|| line.clone())?;
+    ensure!(status.success(), "`{line}` failed: {status}");
     println!("took {} s", since.elapsed().as_secs());
     Ok(())
 }

@@ -3,11 +3,9 @@
 //!
 //! What cannot be had is said, and left out: a machine without Node, or without a browser.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -49,7 +47,7 @@ pub(crate) fn test() -> Result<()> {
     if let Some(compiler) = typescript() {
         command.env("TAPIR_TSC", compiler);
     }
-    say(&mut command)
+    crate::say(&mut command)
 }
 
 /// Makes `docs/demo`.
@@ -57,16 +55,16 @@ fn demo() -> Result<()> {
     built()?;
     let mut command = node();
     command.arg("npm/demo/build.js").arg(target().join("web/script/"));
-    say(command.env("TAPIR_PROGRAM", program()?))
+    crate::say(command.env("TAPIR_PROGRAM", program()?))
 }
 
 /// Measures the package against the native library.
 fn bench() -> Result<()> {
     built()?;
     let native = ["build", "--release", "-p", "tapir", "--example", "throughput"];
-    say(Command::new("cargo").args(native).current_dir(crate::root()))?;
+    crate::say(Command::new("cargo").args(native).current_dir(crate::root()))?;
     let native = target().join("release/examples/throughput");
-    say(node().arg("npm/bench/bench.js").env("TAPIR_NATIVE", native))
+    crate::say(node().arg("npm/bench/bench.js").env("TAPIR_NATIVE", native))
 }
 
 /// The package, or an error if it cannot be built.
@@ -82,7 +80,7 @@ fn build() -> Result<bool> {
     }
     let root = crate::root();
     let module = ["build", "-p", "tapir-wasm", "--profile", "wasm", "--target", TARGET];
-    say(Command::new("cargo").args(module).current_dir(&root).env("RUSTFLAGS", SIMD))?;
+    crate::say(Command::new("cargo").args(module).current_dir(&root).env("RUSTFLAGS", SIMD))?;
     let module = target().join(TARGET).join("wasm/tapir_wasm.wasm");
     for (kind, folder) in [("web", root.join("npm/wasm")), ("script", target().join("web/script"))]
     {
@@ -93,7 +91,7 @@ fn build() -> Result<bool> {
         command.args(["run", "--quiet", "--manifest-path", "npm/bindgen/Cargo.toml"]);
         command.arg("--target-dir").arg(target().join("bindgen"));
         command.arg("--").args([&module, &folder]).arg(kind);
-        say(command.current_dir(&root))?;
+        crate::say(command.current_dir(&root))?;
     }
     let models = root.join("npm/models");
     for name in MODELS {
@@ -123,7 +121,7 @@ fn kernels() -> Result<()> {
         command.args(["test", "-p", "tapir", "--no-default-features", "--features", "store"]);
         command.args(["--target", TEST_TARGET]).args(tests).current_dir(crate::root());
         command.env("RUSTFLAGS", SIMD).env("CARGO_TARGET_WASM32_WASIP1_RUNNER", &runner);
-        say(&mut command)?;
+        crate::say(&mut command)?;
     }
     Ok(())
 }
@@ -190,7 +188,7 @@ fn program() -> Result<PathBuf> {
     let program = target().join("debug/tapir");
     if !program.exists() {
         let build = ["build", "-p", "tapir-cli", "--no-default-features", "--features", "data"];
-        say(Command::new("cargo").args(build).current_dir(crate::root()))?;
+        crate::say(Command::new("cargo").args(build).current_dir(crate::root()))?;
     }
     Ok(std::path::absolute(program)?)
 }
@@ -207,22 +205,6 @@ fn node() -> Command {
     command.env("NODE_OPTIONS", "--experimental-websocket --no-warnings");
     command.current_dir(crate::root());
     command
-}
-
-/// Runs a command, having said which; an error if it fails.
-fn say(command: &mut Command) -> Result<()> {
-    let words: Vec<OsString> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(OsString::from)
-        .collect();
-    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    let line = words.join(" ");
-    println!("\n$ {line}");
-    let since = Instant::now();
-    let status = command.stdin(Stdio::null()).status().with_context(|| line.clone())?;
-    ensure!(status.success(), "`{line}` failed: {status}");
-    println!("took {} s", since.elapsed().as_secs());
-    Ok(())
 }
 
 /// Copies the files of a model, but for what is said of it.
