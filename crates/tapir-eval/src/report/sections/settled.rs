@@ -28,8 +28,9 @@ impl Report {
             }
             if let Some(stability) = &entry.stability {
                 figures.push(reliability(&title, stability));
-                for table in stability.tables() {
-                    tables.push(Part::Folded(format!("{title}: stability"), table));
+                let names = ["stability", "acting on what is settled"];
+                for (table, name) in stability.tables().into_iter().zip(names) {
+                    tables.push(Part::Folded(format!("{title}: {name}"), table));
                 }
             }
             for InDomainScores { outside, sentences, area, refused, taken } in &entry.in_domain {
