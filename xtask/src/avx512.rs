@@ -115,7 +115,7 @@ fn starting_with(folder: &Path, start: &str) -> Option<PathBuf> {
         .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
 }
 
-/// Builds the tests and packs them, with what they read, into the machine's files; what it will run.
+/// Builds the tests and packs them, with what they read, for the machine; what it will run.
 fn fill(folder: &Path, to: &Path) -> Result<Vec<String>> {
     let tests = PARITY.iter().flat_map(|name| ["--test", name]);
     let arguments: Vec<&str> = ["test", "--no-run", "--lib"].into_iter().chain(tests).collect();
