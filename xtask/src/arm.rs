@@ -37,7 +37,7 @@ pub(crate) fn test() -> Result<()> {
     }
     let tests = EVERYWHERE.iter().flat_map(|name| ["--test", name]);
     let arguments: Vec<&str> = ["test", "--no-run", "--lib"].into_iter().chain(tests).collect();
-    let programs = build(&arguments)?;
+    let programs = build(TARGET, &arguments)?;
     let mut ran = Vec::new();
     for Processor { name, kernels, models } in &PROCESSORS {
         let said = run(name, &program(&programs, "tapir")?, &["kernels::"], &[])?;
@@ -61,7 +61,7 @@ pub(crate) fn count() -> Result<()> {
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-C", "panic=abort", "-o"]);
     rustc.arg(&plugin).arg(crate::root().join("xtask/count.rs"));
     ensure!(rustc.status().context("cannot start rustc")?.success(), "the plugin does not build");
-    let programs = build(&["build", "--release", "--example", "product"])?;
+    let programs = build(TARGET, &["build", "--release", "--example", "product"])?;
     let program = program(&programs, "product")?;
     let Processor { name, kernels, .. } = &PROCESSORS[PROCESSORS.len() - 1];
     println!(
@@ -113,18 +113,20 @@ fn install() -> bool {
     emulates && crate::add_target(TARGET)
 }
 
-/// Builds programs for ARM; the paths of those that can be started.
-fn build(arguments: &[&str]) -> Result<Vec<PathBuf>> {
-    println!("\n$ cargo {} -p tapir --target {TARGET}", arguments.join(" "));
+/// Builds programs for a target by the linker that comes with Rust; the paths of those that can be
+/// started.
+pub(crate) fn build(target: &str, arguments: &[&str]) -> Result<Vec<PathBuf>> {
+    println!("\n$ cargo {} -p tapir --target {target}", arguments.join(" "));
     let since = Instant::now();
+    let linker = format!("CARGO_TARGET_{}_LINKER", target.replace('-', "_").to_uppercase());
     let output = Command::new("cargo")
         .args(arguments)
-        .args(["-p", "tapir", "--target", TARGET, "--message-format", "json-render-diagnostics"])
-        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "rust-lld")
+        .args(["-p", "tapir", "--target", target, "--message-format", "json-render-diagnostics"])
+        .env(linker, "rust-lld")
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
-    ensure!(output.status.success(), "building for {TARGET} failed: {}", output.status);
+    ensure!(output.status.success(), "building for {target} failed: {}", output.status);
     println!("took {} s", since.elapsed().as_secs());
     let messages = String::from_utf8_lossy(&output.stdout);
     let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
@@ -135,7 +137,7 @@ fn build(arguments: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 /// The program that was built of that name; cargo puts a digest behind the names of tests.
-fn program(programs: &[PathBuf], name: &str) -> Result<PathBuf> {
+pub(crate) fn program(programs: &[PathBuf], name: &str) -> Result<PathBuf> {
     let is_it = |path: &&PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         stem == name || stem.rsplit_once('-').is_some_and(|(start, _)| start == name)

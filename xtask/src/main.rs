@@ -2,6 +2,7 @@
 
 mod alone;
 mod arm;
+mod avx512;
 mod deploy;
 mod docs;
 mod http;
@@ -26,15 +27,16 @@ fn main() -> Result<()> {
         Some("nats") => nats::test(),
         Some("arm") => arm::test(),
         Some("arm-count") => arm::count(),
+        Some("avx512") => avx512::test(),
         Some("systems") => systems::check(),
         Some("frameworks") => python::test_frameworks(),
         Some("web") => web::run(std::env::args().nth(2).as_deref()),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
              `nats` for streams on a real nats-server, `arm` for the kernels of ARM, `arm-count` \
-             for the instructions that they take, `systems` for macOS and Windows, `python` for the \
-             Python package, `frameworks` for it with Ray, Spark and others, or `web` for the npm \
-             package"
+             for the instructions that they take, `avx512` for the kernels of AVX-512, `systems` \
+             for macOS and Windows, `python` for the Python package, `frameworks` for it with Ray, \
+             Spark and others, or `web` for the npm package"
         ),
     }
 }
