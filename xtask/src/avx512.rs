@@ -40,9 +40,8 @@ const PARITY: [&str; 2] = ["parity", "parity_bert"];
 const MODELS: [&str; 2] = ["vnni", "avx512"];
 
 /// What Linux must not use. Bochs 2.7 gives no size for the state of protection keys, and a wrong
-/// one for compacted states; Linux would then do without AVX altogether. And it has fast short
-/// copies (`fsrm`) without the fast strings that Linux takes for granted with them: a short
-/// `memmove` would not end.
+/// one for compacted states; Linux would then do without AVX altogether. With fast short copies
+/// (`fsrm`) it did not start: a `memmove` did not end.
 const WITHOUT: &str = "fsrm,pku,ospke,xsavec,xsaves";
 
 /// The tests, if they can be run here; if not, that is said.
