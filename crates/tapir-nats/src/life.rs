@@ -119,13 +119,6 @@ pub(crate) struct Position {
     pub(crate) last: bool,
 }
 
-impl Position {
-    /// By which the broker knows a repeated answer: no other message of the cell has it.
-    pub(crate) fn id(self) -> String {
-        format!("{}{}", self.input, if self.last { "" } else { "p" })
-    }
-}
-
 /// The headers of an answer.
 pub(crate) fn answer_headers(position: Position, life: Option<&Life>) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -162,7 +155,6 @@ mod tests {
         let at = |input, last| Position { input, last };
         let order = [at(0, true), at(3, false), at(3, true), at(4, false)];
         assert!(order.is_sorted());
-        assert_ne!(at(3, false).id(), at(3, true).id());
     }
 
     #[test]

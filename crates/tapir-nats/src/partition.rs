@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_nats::HeaderValue;
+use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use tapir::Tokenizer;
@@ -22,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Name;
 use crate::cell::Cell;
 use crate::inputs::{self, Input};
-use crate::life::{Life, Options, answer_headers, read_answer_headers};
+use crate::life::{Life, Options, answer_headers};
 use crate::metrics::Metrics;
 use crate::restore::{Restored, restore};
 use crate::seat::{Answer, Begin, Begun, Seat};
@@ -352,12 +354,13 @@ async fn store(shared: &Shared, session: &Name, answer: &Answer) -> Option<u64> 
     let subject = cell.names.answers(session.as_str());
     let payload = serde_json::to_vec(&answer.response).unwrap_or_default();
     let headers = answer_headers(answer.position, answer.life.as_ref());
+    let id = answer.id();
     let mut pause = Duration::from_millis(20);
     loop {
         let message = PublishMessage::build()
             .payload(payload.clone().into())
             .headers(headers.clone())
-            .message_id(answer.position.id())
+            .message_id(&id)
             .expected_last_subject_sequence(answer.expected);
         let sent = match cell.context.send_publish(subject.clone(), message).await {
             Ok(acknowledgement) => acknowledgement.await,
@@ -369,8 +372,8 @@ async fn store(shared: &Shared, session: &Name, answer: &Answer) -> Option<u64> 
                 // It may be this answer, of which the first acknowledgement was lost.
                 let Ok(last) = cell.last_answer(session).await else { continue };
                 let last = last?;
-                let (position, _) = read_answer_headers(&last.headers).ok()?;
-                return (position == answer.position).then_some(last.sequence);
+                let known = last.headers.get(NATS_MESSAGE_ID).map(HeaderValue::as_str);
+                return (known == Some(&id)).then_some(last.sequence);
             }
             Err(error) => tracing::debug!(%session, %error, "an answer is sent again"),
         }

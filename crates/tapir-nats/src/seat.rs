@@ -120,6 +120,16 @@ pub(crate) struct Answer {
     pub(crate) forget_before: Option<u64>,
 }
 
+impl Answer {
+    /// By which a repeated answer is known: no other answer of the cell has it. What it stands
+    /// behind is part of it. A worker that has slept may answer the same message from a history that
+    /// is long past, and must not take the true answer for its own.
+    pub(crate) fn id(&self) -> String {
+        let Position { input, last } = self.position;
+        format!("{input}{}-{}", if last { "" } else { "p" }, self.expected)
+    }
+}
+
 impl<S: Ask> Seat<S> {
     /// A session that is being brought back.
     pub(crate) fn new(name: Name, generation: u64) -> Self {
@@ -463,8 +473,13 @@ mod tests {
             Restored { last, position, life: Some(life), replay, broken: None }
         }
 
-        /// As the broker: only behind the answer that is expected.
+        /// As the broker: an answer that it has already is not stored again, and others only behind
+        /// the one that is expected.
         fn store(&mut self, answer: Answer) -> Option<u64> {
+            let id = answer.id();
+            if let Some((sequence, _)) = self.answers.iter().find(|(_, known)| known.id() == id) {
+                return Some(*sequence);
+            }
             let last = self.answers.last().map_or(0, |(sequence, _)| *sequence);
             if answer.expected != last {
                 return None;
@@ -526,12 +541,7 @@ mod tests {
         }
 
         fn stored(&mut self, answer: Answer, streams: &mut Streams) {
-            let position = answer.position;
-            let sequence = streams.store(answer).or_else(|| {
-                let (sequence, last) = streams.answers.last()?;
-                (last.position == position).then_some(*sequence)
-            });
-            if let Some(sequence) = sequence {
+            if let Some(sequence) = streams.store(answer) {
                 self.seat.stored(sequence);
                 return;
             }
@@ -559,6 +569,35 @@ mod tests {
         r#"{"close": true}"#,
         "garbage",
     ];
+
+    /// A worker answers the first message and sleeps. Another one goes on, ends that session and
+    /// begins the next; what was before is purged. The first one wakes, and the next message that it
+    /// gets is one that it answers from a history that is long past: its answer is not the one that
+    /// is stored, and it must not go on as if it were.
+    #[test]
+    fn a_worker_that_slept_does_not_take_anothers_answer_for_its_own() {
+        let messages = [2, 8, 2, 0];
+        let mut calm = Streams::default();
+        messages.iter().for_each(|index| calm.send(MESSAGES[*index]));
+        Server::new(0).drain(&mut calm);
+
+        let mut streams = Streams::default();
+        let (mut sleeper, mut other) = (Server::new(0), Server::new(0));
+        streams.send(MESSAGES[messages[0]]);
+        sleeper.drain(&mut streams);
+        streams.send(MESSAGES[messages[1]]);
+        streams.send(MESSAGES[messages[2]]);
+        other.drain(&mut streams);
+        streams.send(MESSAGES[messages[3]]);
+        sleeper.drain(&mut streams);
+        assert_eq!(told(&streams), told(&calm));
+    }
+
+    /// What a client hears.
+    fn told(streams: &Streams) -> Vec<(Position, Response)> {
+        let answers = streams.answers.iter();
+        answers.map(|(_, answer)| (answer.position, answer.response.clone())).collect()
+    }
 
     proptest! {
         /// Two servers of one session, each of which may die at any point and begin anew from
@@ -590,9 +629,6 @@ mod tests {
             unsent.for_each(|index| streams.send(MESSAGES[*index]));
             servers[0].drain(&mut streams);
 
-            let told = |streams: &Streams| -> Vec<(Position, Response)> {
-                streams.answers.iter().map(|(_, answer)| (answer.position, answer.response.clone())).collect()
-            };
             prop_assert!(told(&streams).is_sorted_by(|a, b| a.0 < b.0));
             prop_assert_eq!(told(&streams), told(&calm));
         }
