@@ -64,7 +64,7 @@ fn check() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     arm::test()?;
-    web::test()?;
+    web::test_kernels()?;
     alone::package()?;
     nats::check()?;
     python::test()?;

@@ -34,7 +34,7 @@ pub(crate) fn run(part: Option<&str>) -> Result<()> {
 }
 
 /// Builds the package and tests it.
-pub(crate) fn test() -> Result<()> {
+fn test() -> Result<()> {
     if !install_node() || !build()? {
         return Ok(());
     }
@@ -48,6 +48,12 @@ pub(crate) fn test() -> Result<()> {
         command.env("TAPIR_TSC", compiler);
     }
     crate::say(&mut command)
+}
+
+/// The kernels alone, which CI has time for: with the package and its browsers it would take longer
+/// than the half hour that it may.
+pub(crate) fn test_kernels() -> Result<()> {
+    if install_node() { kernels() } else { Ok(()) }
 }
 
 /// Makes `docs/demo`.
