@@ -197,20 +197,20 @@ impl Screen {
         }
     }
 
-    /// Is it too soon to say more? If not, that is done now.
-    fn is_soon(&mut self) -> bool {
+    /// Is it time to say more? What `must` be said always is.
+    fn is_time(&mut self, must: bool) -> bool {
         let patience = Duration::from_millis(if self.terminal { 200 } else { 20_000 });
-        let soon = self.last.elapsed() < patience;
-        if !soon {
+        let is_time = must || self.last.elapsed() >= patience;
+        if is_time {
             self.last = Instant::now();
         }
-        soon
+        is_time
     }
 
     /// A line in the place of the last one.
     fn lessons(&mut self, read: usize, sentences: usize, seconds: f64) {
         let is_last = read == sentences;
-        if self.is_soon() && !is_last {
+        if !self.is_time(is_last) {
             return;
         }
         let left = seconds / read.max(1) as f64 * (sentences - read) as f64;
@@ -224,7 +224,7 @@ impl Screen {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        if self.is_soon() && progress.score.is_none() {
+        if !self.is_time(progress.score.is_some()) {
             return;
         }
         if self.drawn {
