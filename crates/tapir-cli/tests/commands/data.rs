@@ -1,24 +1,10 @@
 //! `tapir data`, as people see it.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use assert_cmd::Command;
 use insta::assert_snapshot;
 
-/// What the program prints to both streams, and whether it failed, with temporary folders called
-/// DIR.
-fn tapir(folder: &Path, arguments: &str) -> String {
-    let output = Command::cargo_bin("tapir")
-        .unwrap()
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-    let status = if output.status.success() { "" } else { "(failed)\n" };
-    format!("{status}{text}").replace(&folder.display().to_string(), "DIR")
-}
+use crate::support::printed as tapir;
 
 fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

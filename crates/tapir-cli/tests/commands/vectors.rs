@@ -1,21 +1,10 @@
 //! `tapir vectors`, as people see it.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use assert_cmd::Command;
 use insta::assert_snapshot;
 
-fn tapir(folder: &Path, arguments: &str) -> String {
-    let output = Command::cargo_bin("tapir")
-        .unwrap()
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-    if output.status.success() { text } else { format!("(failed)\n{text}") }
-}
+use crate::support::printed as tapir;
 
 #[test]
 fn built_pruned_and_looked_up() {

@@ -45,6 +45,21 @@ pub(crate) fn shop(folder: &Path) {
     }
 }
 
+/// What the program prints to both streams, and whether it failed, with temporary folders called
+/// DIR.
+pub(crate) fn printed(folder: &Path, arguments: &str) -> String {
+    let output = Command::cargo_bin("tapir")
+        .unwrap()
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let status = if output.status.success() { "" } else { "(failed)\n" };
+    format!("{status}{text}").replace(&folder.display().to_string(), "DIR")
+}
+
 pub(crate) fn output(program: &mut Command) -> String {
     String::from_utf8(program.assert().success().get_output().stdout.clone()).unwrap()
 }
