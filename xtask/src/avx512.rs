@@ -103,7 +103,7 @@ fn kernel(folder: &Path) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let archive = starting_with(folder, package).context("apt-get downloaded nothing")?;
-    finish(Command::new("dpkg-deb").arg("-x").arg(archive).arg(&unpacked))?;
+    crate::say(Command::new("dpkg-deb").arg("-x").arg(archive).arg(&unpacked))?;
     Ok(starting_with(&unpacked.join("boot"), "vmlinuz-"))
 }
 
@@ -122,7 +122,7 @@ fn fill(folder: &Path, to: &Path) -> Result<Vec<String>> {
     let init = folder.join("init");
     let mut rustc = Command::new("rustc");
     rustc.args(["--edition", "2024", "--target", TARGET, "-C", "linker=rust-lld", "-o"]);
-    finish(rustc.arg(&init).arg(crate::root().join("xtask/init.rs")))?;
+    crate::say(rustc.arg(&init).arg(crate::root().join("xtask/init.rs")))?;
 
     let mut archive = Archive::default();
     archive.program("init", &init)?;
@@ -215,7 +215,7 @@ fn master(image: &Path, disc: &Path) -> Result<()> {
     let mut xorriso = Command::new("xorriso");
     xorriso.args(["-as", "mkisofs", "-quiet", "-b", "isolinux.bin", "-c", "boot.cat"]);
     xorriso.args(["-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "-o"]);
-    finish(xorriso.arg(disc).arg(image))
+    crate::say(xorriso.arg(disc).arg(image))
 }
 
 /// Starts the machine; what it said until all had run.
@@ -295,12 +295,4 @@ fn listen(listener: &TcpListener, bochs: &mut Child) -> Result<String> {
         }
     }
     bail!("bochs ended before the tests; see target/avx512/bochs.log")
-}
-
-/// Runs a command to its end.
-fn finish(command: &mut Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot start {name}"))?;
-    ensure!(status.success(), "{name} failed: {status}");
-    Ok(())
 }
