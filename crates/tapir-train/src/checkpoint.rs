@@ -34,6 +34,9 @@ pub(crate) struct Position {
     pub(crate) kept: Option<(usize, Option<Validation>)>,
     /// The best validation score so far.
     pub(crate) best_score: Option<f64>,
+    /// The epoch from which on the learning rate falls, where it had waited for that.
+    #[serde(default)]
+    pub(crate) fall_from: Option<usize>,
 }
 
 const POSITION: &str = "tapir.position";

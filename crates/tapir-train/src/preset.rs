@@ -224,7 +224,8 @@ pub struct Optimisation {
     /// The decay of a running average of the weights, which is what is judged and kept; 0 for none.
     #[serde(default)]
     pub average: f64,
-    /// Stops after this many epochs without a better validation score.
+    /// Stops after this many epochs without a better validation score; where the schedule has a
+    /// plateau, that says when to stop.
     #[serde(default = "ten")]
     pub patience: usize,
     /// The learning rate over the epochs.
@@ -467,6 +468,9 @@ impl Optimisation {
         }
         if !(0.0..=1.0).contains(&self.weight_decay) {
             return refuse("weight_decay", self.weight_decay.to_string(), "0 to 1");
+        }
+        if self.schedule.plateau > 0 && self.schedule.decay == 0 {
+            return refuse("schedule.decay", "0".into(), "1 or more behind a plateau");
         }
         Ok(())
     }

@@ -216,15 +216,17 @@ impl Stage<'_> {
         let mut last_saved = Instant::now();
         let clock = Clock::new(position.seconds);
         let mut words_here = 0;
-        while position.epoch < self.training.epochs && !self.out_of_patience(&position) {
+        while position.epoch < self.training.epochs && !self.is_done(&position) {
             let epoch = position.epoch;
             let batches = {
                 let Optimisation { batch, prefixes, .. } = *self.training;
                 Batches::epoch(&self.examples, batch, prefixes, self.seed, epoch)
             };
             let schedule = &self.training.schedule;
+            let fall_from = position.fall_from;
             let learning_rate = |batch| {
-                self.training.learning_rate * schedule.factor_at(epoch, batch, batches.len())
+                let factor = schedule.factor_at(epoch, batch, batches.len(), fall_from);
+                self.training.learning_rate * factor
             };
             let mut progress = Progress {
                 stage: self.name,
@@ -317,6 +319,9 @@ impl Stage<'_> {
             progress.seconds = position.seconds;
             metrics::append(&self.folder.join("metrics.jsonl"), &progress)?;
             position.epoch += 1;
+            if position.fall_from.is_none() && self.begins_to_fall(&position) {
+                position.fall_from = Some(position.epoch);
+            }
             (position.batch, position.loss, position.words) = (0, 0.0, 0);
             checkpoint::save(&saved, &weights, &adamw, &position)?;
             last_saved = Instant::now();
@@ -356,11 +361,30 @@ impl Stage<'_> {
         )
     }
 
-    fn out_of_patience(&self, position: &Position) -> bool {
+    /// Has it learnt all that it will, before its last epoch?
+    fn is_done(&self, position: &Position) -> bool {
+        match &self.training.schedule {
+            schedule if schedule.plateau > 0 => {
+                schedule.has_fallen(position.epoch, position.fall_from)
+            }
+            _ => self.is_out_of(self.training.patience, position),
+        }
+    }
+
+    /// Is its plateau over with the epochs so far?
+    fn begins_to_fall(&self, position: &Position) -> bool {
+        let schedule = &self.training.schedule;
+        schedule.plateau > 0
+            && (schedule.has_to_fall(position.epoch, self.training.epochs)
+                || self.is_out_of(schedule.plateau, position))
+    }
+
+    /// Have so many epochs brought no better validation score?
+    fn is_out_of(&self, patience: usize, position: &Position) -> bool {
         let kept = position.kept.map_or(0, |(epoch, _)| epoch + 1);
         !self.keep_last
             && position.kept.is_some()
-            && position.epoch - kept.min(position.epoch) >= self.training.patience
+            && position.epoch - kept.min(position.epoch) >= patience
     }
 
     /// `model.safetensors` of the components that this stage trains.

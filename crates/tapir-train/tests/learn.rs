@@ -304,3 +304,50 @@ fn an_encoder_is_fine_tuned_and_teaches() {
     let untrained = first["score"].as_f64().unwrap();
     assert!(score > untrained + 5.0, "{score} after an epoch, {untrained} from the encoder itself");
 }
+
+/// A reviser that may take sixty epochs stops when validation gets no better, with a rate that has
+/// fallen, and does so to the bit if it is stopped while the rate falls.
+#[test]
+fn a_stage_ends_behind_its_plateau() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    part_of_snips(&data);
+    let reviser = "training.reviser={epochs = 60, batch = 32, learning_rate = 2e-3, clip = 1.0, \
+                   schedule = {warm_up = 1, plateau = 1, decay = 2, smooth = true}}";
+    let preset = Preset::parse(PRESET, "test", &[reviser.to_owned()]).unwrap();
+    let options = |out: &str| RunOptions {
+        data: Some(data.clone()),
+        stages: Some(vec![tapir_train::StageName::Reviser]),
+        checkpoint_every: std::time::Duration::ZERO,
+        ..RunOptions::new(folder.path().join(out))
+    };
+    let mut rates = Vec::new();
+    let mut listen = |event: tapir_train::Event| {
+        if let tapir_train::Event::Progress(progress) = event {
+            rates.push((progress.epoch, progress.learning_rate));
+        }
+        std::ops::ControlFlow::Continue(())
+    };
+    let report = train(&preset, &options("whole"), &mut listen).unwrap().reports.remove(0);
+    assert!(report.epochs < 60, "it took all its epochs");
+    let falls = |(_, rate): &&(usize, f64)| *rate < 2e-3;
+    let (first, _) = rates.iter().filter(|(epoch, _)| *epoch > 1).find(falls).unwrap();
+    assert_eq!(report.epochs, first + 1, "the fall takes two epochs and ends the stage");
+    assert!(rates.last().unwrap().1 < 0.2 * 2e-3);
+
+    let mut stop = |event: tapir_train::Event| match event {
+        tapir_train::Event::Progress(progress)
+            if progress.epoch > 1 && progress.learning_rate < 1.5e-3 =>
+        {
+            std::ops::ControlFlow::Break(())
+        }
+        _ => std::ops::ControlFlow::Continue(()),
+    };
+    assert!(train(&preset, &options("halves"), &mut stop).is_err(), "nobody stopped it");
+    let go_on = &mut |_: tapir_train::Event| std::ops::ControlFlow::Continue(());
+    let again = train(&preset, &options("halves"), go_on).unwrap().reports.remove(0);
+    assert_eq!(again.epochs, report.epochs);
+    let weights =
+        |run: &str| std::fs::read(folder.path().join(run).join("reviser.safetensors")).unwrap();
+    assert!(weights("halves") == weights("whole"), "the weights differ after a stop");
+}
