@@ -10,61 +10,10 @@ Both recognisers have their weights inside (moonshine-voice in version 0.1.0).
 from __future__ import annotations
 
 import argparse
-import array
-import subprocess
-import tempfile
-import wave
-from collections.abc import Callable, Iterator
-from pathlib import Path
+
+from hear import RECOGNISERS, speak
 
 from tapir.integrations import Labelled, Utterance
-
-#: Seconds of speech between two hypotheses.
-STEP = 0.4
-
-
-def speak(text: str) -> tuple[bytes, int]:
-    """Speaks a text; gives samples of 16 bits, and how many there are a second."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "speech.wav"
-        subprocess.run(["flite", "-voice", "slt", "-t", text, "-o", str(file)], check=True)
-        with wave.open(str(file)) as sound:
-            return sound.readframes(sound.getnframes()), sound.getframerate()
-
-
-def moonshine(samples: bytes, rate: int) -> Iterator[str]:
-    """Moonshine hears all speech so far anew at every step."""
-    from moonshine_voice import ModelArch, Transcriber
-    from moonshine_voice.utils import get_model_path
-
-    sound = [sample / 32768 for sample in array.array("h", samples)]
-    with Transcriber(str(get_model_path("tiny-en")), ModelArch.TINY) as transcriber:
-        step = int(STEP * rate)
-        for end in [*range(2 * step, len(sound), step), len(sound)]:
-            lines = transcriber.transcribe_without_streaming(sound[:end], rate).lines
-            yield " ".join(line.text for line in lines)
-
-
-def pocketsphinx(samples: bytes, rate: int) -> Iterator[str]:
-    """PocketSphinx hears speech as it comes."""
-    from pocketsphinx import Decoder
-
-    decoder = Decoder(samprate=rate, loglevel="FATAL")
-    decoder.start_utt()
-    step = 2 * int(STEP * rate)
-    for start in range(0, len(samples), step):
-        decoder.process_raw(samples[start : start + step])
-        heard = decoder.hyp()
-        yield heard.hypstr if heard else ""
-    decoder.end_utt()
-    heard = decoder.hyp()
-    yield heard.hypstr if heard else ""
-
-
-RECOGNISERS: dict[str, Callable[[bytes, int], Iterator[str]]] = {
-    "moonshine": moonshine,
-    "pocketsphinx": pocketsphinx,
-}
 
 
 def listen(text: str, recogniser: str, utterance: Utterance) -> list[tuple[str, Labelled]]:

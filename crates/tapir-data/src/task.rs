@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tapir::Tokenizer;
 
 #[cfg(feature = "corpus")]
-use crate::format::read_seq_in_out;
+use crate::format::{read_jsonl, read_seq_in_out};
 use crate::{
     Columns, Conllu, Corpus, CorpusScheme, Error, Format, Options, Random, Reader, Result,
     Sentence, Split, read,
@@ -43,6 +43,9 @@ pub struct Task {
     pub valid: Option<Files>,
     /// The test split.
     pub test: Files,
+    /// What recognisers heard of training sentences: a file of labelled sentences, in any format that
+    /// is recognised from its content. Presets with `heard = true` learn from it, too.
+    pub heard: Option<PathBuf>,
     /// How to cut the validation split out of training.
     #[serde(default)]
     pub split: Cut,
@@ -267,7 +270,9 @@ impl Task {
     #[cfg(feature = "corpus")]
     fn shipped_corpus(&self) -> Option<&'static tapir_models::CorpusFiles> {
         let shipped = Self::open(&self.name).ok()?;
-        let files = |task: &Self| (task.train.clone(), task.valid.clone(), task.test.clone());
+        let files = |task: &Self| {
+            (task.train.clone(), task.valid.clone(), task.test.clone(), task.heard.clone())
+        };
         tapir_models::corpus(&self.name).filter(|_| files(&shipped) == files(self))
     }
 
@@ -291,10 +296,7 @@ impl Task {
             } else {
                 reader.collect::<Result<_>>()?
             };
-            all.iter_mut().for_each(|sentence| self.scheme.convert(sentence));
-            let before = all.len();
-            all.retain(|sentence| sentence.len() <= self.max_length);
-            corpus.too_long += before - all.len();
+            corpus.too_long += self.fit(&mut all);
             Ok(all)
         };
         let train = sentences(readers.train)?;
@@ -306,6 +308,50 @@ impl Task {
         };
         corpus.test = test;
         Ok((corpus, bad))
+    }
+
+    /// What recognisers heard of training sentences, labelled, where the task has such: of its file,
+    /// or those that ship. Labels are converted as the corpus's are, and sentences that are too long
+    /// are left out.
+    ///
+    /// ```
+    /// let heard = tapir_data::Task::open("snips")?.read_heard(None)?;
+    /// assert!(heard.len() > 2000 && heard.iter().all(|sentence| sentence.intent.is_some()));
+    /// assert!(tapir_data::Task::open("movie")?.read_heard(None)?.is_empty());
+    /// # Ok::<(), tapir_data::Error>(())
+    /// ```
+    pub fn read_heard(&self, data: Option<&Path>) -> Result<Vec<Sentence>> {
+        let Some(name) = &self.heard else { return Ok(Vec::new()) };
+        let path = self.folder(data).map(|folder| folder.join(name));
+        let reader = match (path.filter(|path| path.exists()), self.shipped_heard()) {
+            (Some(path), _) => read(&path, &Options { format: None, ..self.options() })?,
+            (None, Some(reader)) => reader,
+            (None, None) => {
+                let reason = format!("lacks {}, which `heard` names", name.display());
+                return Err(Error::file(self.root(data), reason));
+            }
+        };
+        let mut sentences = reader.collect::<Result<Vec<_>>>()?;
+        self.fit(&mut sentences);
+        Ok(sentences)
+    }
+
+    /// Converts labels to those of models, and leaves out sentences that are too long: so many.
+    fn fit(&self, sentences: &mut Vec<Sentence>) -> usize {
+        sentences.iter_mut().for_each(|sentence| self.scheme.convert(sentence));
+        let before = sentences.len();
+        sentences.retain(|sentence| sentence.len() <= self.max_length);
+        before - sentences.len()
+    }
+
+    /// Those in the program, which has some only with the feature `corpus`.
+    fn shipped_heard(&self) -> Option<Reader> {
+        #[cfg(feature = "corpus")]
+        return self
+            .shipped_corpus()
+            .map(|corpus| read_jsonl(Path::new("the embedded heard.jsonl"), corpus.heard));
+        #[cfg(not(feature = "corpus"))]
+        None
     }
 
     /// Does this task's corpus come with a validation split of its own?
@@ -369,6 +415,25 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("my.toml") && error.contains("trian"), "{error}");
+    }
+
+    #[test]
+    fn what_was_heard_is_where_the_task_says_or_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let heard = folder.path().join("said.jsonl");
+        std::fs::write(folder.path().join("train"), "two\tB-amount\n").unwrap();
+        let text = "name = 'shop'\ntrain = 'train'\ntest = 'train'\nscheme = 'iob1'\nscore = 'f1'";
+        let task = |more: &str| Task::parse(Path::new("shop.toml"), &format!("{text}\n{more}"));
+        let data = Some(folder.path());
+        assert_eq!(task("").unwrap().read_heard(data).unwrap(), []);
+        let task = task("heard = 'said.jsonl'").unwrap();
+        let error = task.read_heard(data).unwrap_err().to_string();
+        assert!(error.contains("lacks said.jsonl"), "{error}");
+        std::fs::write(&heard, r#"{"tokens": ["too"], "labels": ["I-amount"]}"#).unwrap();
+        assert_eq!(task.read_heard(data).unwrap(), [Sentence::new(["too"], ["B-amount"])]);
+        std::fs::write(&heard, r#"{"tokens": ["too"], "labels": []}"#).unwrap();
+        let error = task.read_heard(data).unwrap_err().to_string();
+        assert!(error.contains("said.jsonl") && error.contains("1 tokens"), "{error}");
     }
 
     #[test]

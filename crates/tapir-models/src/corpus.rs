@@ -11,6 +11,8 @@ pub struct CorpusFiles {
     pub valid: SplitFiles,
     /// To measure on.
     pub test: SplitFiles,
+    /// What recognisers heard of training sentences that were spoken, in JSON Lines.
+    pub heard: &'static str,
 }
 
 /// The files of a split, one sentence per line.
@@ -40,6 +42,7 @@ static CORPORA: &[CorpusFiles] = &[CorpusFiles {
     train: split!("snips/train"),
     valid: split!("snips/valid"),
     test: split!("snips/test"),
+    heard: include_str!("../data/snips/heard.jsonl"),
 }];
 
 /// Every corpus.

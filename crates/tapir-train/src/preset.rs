@@ -46,6 +46,10 @@ pub struct Preset {
     /// model learns to say that such utterances are not for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<String>,
+    /// Learns from what recognisers heard of training sentences, too, where the task has that: as if
+    /// it were part of the training split.
+    #[serde(default)]
+    pub heard: bool,
     /// Into how many parts a batch is split, each on cores of its own.
     #[serde(default = "two")]
     pub shards: usize,

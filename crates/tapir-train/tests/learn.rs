@@ -124,6 +124,56 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     );
 }
 
+/// What recognisers heard is learnt from as if it were part of the training split, where the preset
+/// says so.
+#[test]
+fn what_was_heard_is_learnt_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    part_of_snips(&data);
+    let line = |words: &str, labels: &str| {
+        let (words, labels): (Vec<_>, Vec<_>) =
+            (words.split(' ').collect(), labels.split(' ').collect());
+        serde_json::json!({"tokens": words, "labels": labels, "intent": "RateBook"}).to_string()
+    };
+    let heard = [line("rate it zero", "O O B-new"), line("great this novel", "O O B-object_type")];
+    std::fs::write(data.join("heard.jsonl"), heard.join("\n")).unwrap();
+    let run = |heard: bool| {
+        let settings = [format!("heard={heard}"), "training.reviser.epochs=1".to_owned()];
+        let preset = Preset::parse(PRESET, "test", &settings).unwrap();
+        let out = folder.path().join(heard.to_string());
+        let options = RunOptions {
+            data: Some(data.clone()),
+            stages: Some(vec![tapir_train::StageName::Reviser]),
+            ..RunOptions::new(&out)
+        };
+        let mut started = 0;
+        train(&preset, &options, &mut |event| {
+            if let tapir_train::Event::Started(_, sentences) = event {
+                started = sentences;
+            }
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        let weights = std::fs::read(out.join("reviser.safetensors")).unwrap();
+        let weights = safetensors::SafeTensors::deserialize(&weights).unwrap();
+        (started, weights.tensor("reviser.output.bias").unwrap().shape()[0])
+    };
+    let (sentences, labels) = run(false);
+    assert_eq!(run(true), (sentences + 2, labels + 1), "two sentences and a label of their own");
+    // A validation split that is cut out of training would hold sentences that were heard.
+    let task = folder.path().join("task.toml");
+    let text = "name = 'cut'\ndata = 'data'\ntrain = 'train'\ntest = 'test'\n\
+                heard = 'heard.jsonl'\nscheme = 'iob'\nscore = 'f1'";
+    std::fs::write(&task, text).unwrap();
+    let settings = ["heard=true".to_owned(), format!("task={}", task.display())];
+    let preset = Preset::parse(PRESET, "test", &settings).unwrap();
+    let options = RunOptions::new(folder.path().join("cut"));
+    let error = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(()));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("validation split of its own"), "{error}");
+}
+
 /// The reviser of the paper's recipe above teaches first pass and policy instead. Each of two folds is
 /// taught by the other's.
 #[test]

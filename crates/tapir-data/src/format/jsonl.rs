@@ -19,8 +19,12 @@ struct Record<T> {
 
 /// Opens a JSON Lines file.
 pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>> + use<>> {
-    let mut lines = Lines::open(path)?;
-    Ok(std::iter::from_fn(move || {
+    Ok(sentences(Lines::open(path)?))
+}
+
+/// The sentences of these lines.
+pub(super) fn sentences(mut lines: Lines) -> impl Iterator<Item = Result<Sentence>> + use<> {
+    std::iter::from_fn(move || {
         let parsed = loop {
             match lines.next_line() {
                 Ok(Some(line)) if line.trim().is_empty() => {}
@@ -30,7 +34,7 @@ pub(super) fn open(path: &Path) -> Result<impl Iterator<Item = Result<Sentence>>
             }
         };
         Some(parsed.map_err(|reason| lines.error(reason)))
-    }))
+    })
 }
 
 fn parse(line: &str) -> Result<Sentence, String> {

@@ -181,6 +181,13 @@ pub(crate) fn read_seq_in_out(name: &Path, files: tapir_models::SplitFiles) -> R
     Reader { path: name.into(), format: Format::SeqInOut, sentences, state: State::Empty }
 }
 
+/// The same for [`Format::Jsonl`] that is in the program.
+#[cfg(feature = "corpus")]
+pub(crate) fn read_jsonl(name: &Path, text: &'static str) -> Reader {
+    let sentences = Box::new(jsonl::sentences(lines::Lines::new(name, text.as_bytes())));
+    Reader { path: name.into(), format: Format::Jsonl, sentences, state: State::Empty }
+}
+
 impl Reader {
     /// The format being read.
     pub fn format(&self) -> Format {

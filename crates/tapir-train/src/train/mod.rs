@@ -240,7 +240,15 @@ impl ActionSource {
 impl<'a> TrainingRun<'a> {
     fn open(preset: &'a Preset, options: &'a RunOptions) -> Result<Self> {
         let mut task = Task::open(&preset.task)?;
-        let corpus = task.load(options.data.as_deref())?;
+        let mut corpus = task.load(options.data.as_deref())?;
+        if preset.heard {
+            if task.heard.is_some() && !task.has_valid() && !preset.with_valid {
+                let reason = "`heard` needs a validation split of its own (`valid`): of one that \
+                              is cut out of training, some sentences would be learnt from";
+                return Err(Error::invalid(&task.name, reason));
+            }
+            corpus.train.extend(task.read_heard(options.data.as_deref())?);
+        }
         task.scheme.check(&corpus)?;
         task.tokenizer.get_or_insert_with(|| fitting_tokenizer(&corpus));
         for (name, split) in
