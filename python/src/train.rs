@@ -25,7 +25,7 @@ pub(crate) fn train(
 ) -> PyResult<String> {
     let mut preset = Preset::open(preset, &settings).map_err(error)?;
     if let Some(epochs) = epochs {
-        preset.training.set_epochs(epochs);
+        preset = preset.with_epochs(epochs).map_err(error)?;
     }
     let options = RunOptions { data, ..RunOptions::new(out) };
     let mut last = Instant::now();

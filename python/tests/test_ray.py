@@ -15,6 +15,7 @@ pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as parquet
 from ray.cluster_utils import Cluster
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import tapir.ray as tapir_ray
 
@@ -43,6 +44,16 @@ def slow(table: Any) -> Any:
     return table.append_column("node", pa.array([node] * len(table)))
 
 
+@ray.remote(num_cpus=1)
+def start() -> str:
+    """Has a node start a process and load what the work needs, which may take it half a minute."""
+    import ray.data  # noqa: F401
+
+    import tapir.ray  # noqa: F401
+
+    return str(ray.get_runtime_context().get_node_id())
+
+
 def check(rows: list[dict[str, Any]], model: tapir.Model) -> None:
     """No row is lost, none is there twice, and each is what one machine gives."""
     given = texts()
@@ -58,6 +69,7 @@ def check(rows: list[dict[str, Any]], model: tapir.Model) -> None:
             assert [dict(span) for span in row["spans"]] == tagged.to_dict()["spans"]
 
 
+@pytest.mark.cluster
 def test_one_node_of_two_is_killed(snips: tapir.Model, tmp_path: Path) -> None:
     write(tmp_path)
     memory = 200 * 1024 * 1024
@@ -69,6 +81,10 @@ def test_one_node_of_two_is_killed(snips: tapir.Model, tmp_path: Path) -> None:
         other = cluster.add_node(num_cpus=1, object_store_memory=memory)
         ray.init(address=cluster.address, log_to_driver=False)
         assert ray.cluster_resources()["CPU"] == 2
+        for node in ray.nodes():
+            where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            started = start.options(scheduling_strategy=where).remote()
+            assert ray.get(started, timeout=300) == node["NodeID"]
         dataset = ray.data.read_parquet(str(tmp_path), override_num_blocks=FILES)
         dataset = dataset.map_batches(slow, batch_size=ROWS, batch_format="pyarrow")
         labelled = tapir_ray.label(dataset, model=snips, batch_size=ROWS)
