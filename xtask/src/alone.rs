@@ -2,7 +2,6 @@
 //! needs.
 
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -54,8 +53,7 @@ pub(crate) fn package() -> Result<()> {
     let arguments = "package --workspace --exclude xtask --exclude tapir-python --no-verify \
                      --allow-dirty --quiet";
     crate::cargo(&arguments.split(' ').collect::<Vec<_>>())?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let folder = target.unwrap_or_else(|| crate::root().join("target")).join("package");
+    let folder = crate::target().join("package");
     for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "crate") {

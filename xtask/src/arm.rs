@@ -108,8 +108,7 @@ fn instructions(
 
 /// The emulator and the target. A developer's own machine is left alone.
 fn install() -> bool {
-    let emulates = crate::runs(EMULATOR)
-        || std::env::var_os("CI").is_some() && crate::apt_install(&["qemu-user"]);
+    let emulates = crate::runs(EMULATOR) || crate::is_ci() && crate::apt_install(&["qemu-user"]);
     emulates && crate::add_target(TARGET)
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn test() -> Result<()> {
 fn install() -> bool {
     let there = PACKAGES.iter().all(|(_, file)| Path::new(file).exists());
     let packages = PACKAGES.map(|(package, _)| package);
-    let emulates = there || std::env::var_os("CI").is_some() && crate::apt_install(&packages);
+    let emulates = there || crate::is_ci() && crate::apt_install(&packages);
     emulates && crate::add_target(TARGET)
 }
 

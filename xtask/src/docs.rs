@@ -63,9 +63,10 @@ struct Step {
 /// Runs every command of the documents.
 pub(crate) fn test() -> Result<()> {
     println!("\n$ run the commands of the documents");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let program = target.unwrap_or_else(|| crate::root().join("target")).join("debug");
-    let program = program.canonicalize().context("the tests build the program first")?;
+    let program = crate::target()
+        .join("debug")
+        .canonicalize()
+        .context("the tests build the program first")?;
     let mut failures = String::new();
     for document in DOCUMENTS {
         let text = fs::read_to_string(crate::root().join(document))?;

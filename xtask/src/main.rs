@@ -6,6 +6,7 @@ mod avx512;
 mod deploy;
 mod docs;
 mod http;
+mod kernels;
 mod nats;
 mod python;
 mod results;
@@ -23,20 +24,23 @@ fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("docs") => docs::test(),
-        Some("python") => python::test(),
+        Some("python") => python::test(installed()),
+        Some("cluster") => python::test_cluster(installed()),
         Some("nats") => nats::test(),
+        Some("http") => http::test(),
+        Some("kernels") => kernels::test(),
         Some("arm") => arm::test(),
         Some("arm-count") => arm::count(),
         Some("avx512") => avx512::test(),
         Some("systems") => systems::check(),
-        Some("frameworks") => python::test_frameworks(),
         Some("web") => web::run(std::env::args().nth(2).as_deref()),
         other => bail!(
             "unknown task {other:?}; expected `test`, `docs` for the commands of the documents, \
-             `nats` for streams on a real nats-server, `arm` for the kernels of ARM, `arm-count` \
-             for the instructions that they take, `avx512` for the kernels of AVX-512, `systems` \
-             for macOS and Windows, `python` for the Python package, `frameworks` for it with Ray, \
-             Spark and others, or `web` for the npm package"
+             `nats` for streams on a real nats-server, `kernels` for the recorded outputs by all \
+             kernels of this machine, `arm` for the kernels of ARM, `arm-count` for the \
+             instructions that they take, `avx512` for the kernels of AVX-512, `systems` for macOS \
+             and Windows, `python` for the Python package, `cluster` for a node of Ray's that is \
+             killed, `http` for the server's interface, or `web` for the npm package"
         ),
     }
 }
@@ -49,10 +53,26 @@ fn test() -> Result<()> {
 }
 
 fn check() -> Result<()> {
+    let installing = python::install();
+    let checked = check_rust();
+    // Not left behind: the next call would install beside it.
+    let installed = installing.join();
+    checked?;
+    python::test(installed.unwrap_or_default())?;
+    http::test()
+}
+
+fn installed() -> python::Installed {
+    python::install().join().unwrap_or_default()
+}
+
+fn check_rust() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     alone::check()?;
     results::check()?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    // With what wheels leave out: training from Python.
+    let all = ["clippy", "--workspace", "--all-targets", "--features", "tapir-python/train"];
+    cargo(&[&all[..], &["--", "-D", "warnings"]].concat())?;
     // The quick build: the program that labels.
     cargo(&["clippy", "-p", "tapir-cli", "--no-default-features", "--", "-D", "warnings"])?;
     install_browser();
@@ -60,21 +80,20 @@ fn check() -> Result<()> {
     // Tests and the examples of the documentation in one call: apart, the second would build burn
     // anew.
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
+    kernels::test()?;
     docs::test()?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     arm::test()?;
     web::test_kernels()?;
     alone::package()?;
-    nats::check()?;
-    python::test()?;
-    http::test()
+    nats::check()
 }
 
 /// The page of the server is tested in Chromium, where that can be had: CI's machines are Debian,
 /// and we are root there. A developer's own machine is left alone.
 fn install_browser() {
-    if runs("chromedriver") || std::env::var_os("CI").is_none() {
+    if runs("chromedriver") || !is_ci() {
         return;
     }
     if !apt_install(&["chromium", "chromium-driver"]) {
@@ -145,6 +164,18 @@ pub(crate) fn say(command: &mut Command) -> Result<()> {
     ensure!(status.success(), "`{line}` failed: {status}");
     println!("took {} s", since.elapsed().as_secs());
     Ok(())
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| root().join("target"));
+    std::path::absolute(&target).unwrap_or(target)
+}
+
+/// A machine of CI's, on which what is missing may be installed; a developer's own is left alone.
+pub(crate) fn is_ci() -> bool {
+    std::env::var_os("CI").is_some()
 }
 
 /// The checkout.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, ensure};
 
@@ -10,34 +11,61 @@ use anyhow::{Context, Result, ensure};
 /// and which the tests stand in for.
 const RETICO: &str = "retico-core==2.0.1";
 
-/// Needs Python with `venv` and PyPI; without them the package is not tested, and that is said.
-pub(crate) fn test() -> Result<()> {
-    let environment = Environment::new();
-    if !environment.prepare()? {
-        return Ok(());
-    }
-    environment.check("pytest", &["-m", "not heavy"])?;
-    environment.check("mypy", &[])?;
-    environment.check("stubtest", &["tapir._tapir", "--mypy-config-file", "pyproject.toml"])
+/// What could be installed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Installed {
+    /// What the tests need.
+    needs: bool,
+    /// Ray, Spark, Pipecat, LiveKit and two recognisers.
+    frameworks: bool,
 }
 
-/// The tests with Ray, Spark, Pipecat, LiveKit and two recognisers. To install them and to start
-/// them takes longer than all other tests, so that CI does not.
-pub(crate) fn test_frameworks() -> Result<()> {
+/// Installs what the tests need, 2 GB of it, while something else goes on: most of the time it waits
+/// for a registry.
+pub(crate) fn install() -> JoinHandle<Installed> {
+    std::thread::spawn(|| {
+        let environment = Environment::new();
+        let needs = [&["-r", "requirements-test.txt"][..], &["--no-deps", RETICO]];
+        let needs = needs.into_iter().all(|what| environment.install(what));
+        // What the others are pinned to, they stay.
+        let all = ["-c", "requirements-test.txt", "-r", "requirements-heavy.txt"];
+        let frameworks = needs && environment.install(&all);
+        Installed { needs, frameworks }
+    })
+}
+
+/// Needs Python with `venv` and PyPI; without them the package is not tested, and that is said. So
+/// are the frameworks, by tests marked `heavy`.
+pub(crate) fn test(Installed { needs, frameworks }: Installed) -> Result<()> {
+    if !needs {
+        println!("its needs cannot be installed here: the Python package is not tested");
+        return Ok(());
+    }
     let environment = Environment::new();
-    if !environment.prepare()? {
+    let wheel = environment.build()?;
+    let wheel = wheel.to_str().context("a path that is no text")?;
+    let wheel = ["--force-reinstall", "--no-deps", wheel];
+    ensure!(environment.install(&wheel), "the wheel is wrong");
+    environment.check("pytest", &["-m", "not heavy"])?;
+    environment.check("mypy", &[])?;
+    environment.check("stubtest", &["tapir._tapir", "--mypy-config-file", "pyproject.toml"])?;
+    if !frameworks {
+        println!("frameworks cannot be installed here: their tests are left out");
         return Ok(());
     }
     let speaks = Path::new("/usr/bin/flite").exists();
-    if !speaks && std::env::var_os("CI").is_some() && !crate::apt_install(&["flite"]) {
+    if !speaks && crate::is_ci() && !crate::apt_install(&["flite"]) {
         println!("flite cannot be installed here: nothing is spoken");
     }
-    if environment.install(&["-r", "requirements-heavy.txt"]) {
-        environment.check("pytest", &["-m", "heavy"])
-    } else {
-        println!("frameworks cannot be installed here: their tests are left out");
-        Ok(())
-    }
+    environment.check("pytest", &["-m", "heavy and not cluster"])
+}
+
+/// A node of a Ray cluster that is killed in the midst of work. Ray takes its time to start one, on
+/// two cores sometimes minutes, so that this is not among the other tests. The package must have
+/// been tested by [`test()`] before.
+pub(crate) fn test_cluster(installed: Installed) -> Result<()> {
+    ensure!(installed.frameworks, "Ray cannot be installed here");
+    Environment::new().check("pytest", &["-m", "cluster"])
 }
 
 /// A virtual environment in the target folder. A checkout that is new makes it anew.
@@ -48,19 +76,6 @@ struct Environment {
 impl Environment {
     fn new() -> Self {
         Self { folder: crate::root().join("target/python") }
-    }
-
-    /// Installs what the tests need and the package itself; false where that cannot be had.
-    fn prepare(&self) -> Result<bool> {
-        let needs = [&["-r", "requirements-test.txt"][..], &["--no-deps", RETICO]];
-        if !needs.into_iter().all(|what| self.install(what)) {
-            println!("its needs cannot be installed here: the Python package is not tested");
-            return Ok(false);
-        }
-        let wheel = self.build()?;
-        let wheel = wheel.to_str().context("a path that is no text")?;
-        ensure!(self.install(&["--force-reinstall", "--no-deps", wheel]), "the wheel is wrong");
-        Ok(true)
     }
 
     fn program(&self, name: &str) -> PathBuf {

@@ -60,7 +60,7 @@ pub(crate) fn test_kernels() -> Result<()> {
 fn demo() -> Result<()> {
     built()?;
     let mut command = node();
-    command.arg("npm/demo/build.js").arg(target().join("web/script/"));
+    command.arg("npm/demo/build.js").arg(crate::target().join("web/script/"));
     crate::say(command.env("TAPIR_PROGRAM", program()?))
 }
 
@@ -69,7 +69,7 @@ fn bench() -> Result<()> {
     built()?;
     let native = ["build", "--release", "-p", "tapir", "--example", "throughput"];
     crate::say(Command::new("cargo").args(native).current_dir(crate::root()))?;
-    let native = target().join("release/examples/throughput");
+    let native = crate::target().join("release/examples/throughput");
     crate::say(node().arg("npm/bench/bench.js").env("TAPIR_NATIVE", native))
 }
 
@@ -87,15 +87,16 @@ fn build() -> Result<bool> {
     let root = crate::root();
     let module = ["build", "-p", "tapir-wasm", "--profile", "wasm", "--target", TARGET];
     crate::say(Command::new("cargo").args(module).current_dir(&root).env("RUSTFLAGS", SIMD))?;
-    let module = target().join(TARGET).join("wasm/tapir_wasm.wasm");
-    for (kind, folder) in [("web", root.join("npm/wasm")), ("script", target().join("web/script"))]
+    let module = crate::target().join(TARGET).join("wasm/tapir_wasm.wasm");
+    for (kind, folder) in
+        [("web", root.join("npm/wasm")), ("script", crate::target().join("web/script"))]
     {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;
         let mut command = Command::new("cargo");
         // What it makes is small, and it is built apart: it shares nothing with the workspace.
         command.args(["run", "--quiet", "--manifest-path", "npm/bindgen/Cargo.toml"]);
-        command.arg("--target-dir").arg(target().join("bindgen"));
+        command.arg("--target-dir").arg(crate::target().join("bindgen"));
         command.arg("--").args([&module, &folder]).arg(kind);
         crate::say(command.current_dir(&root))?;
     }
@@ -148,7 +149,8 @@ fn install_node() -> bool {
         version.trim().strip_prefix('v')?.split('.').next()?.parse::<u32>().ok()
     };
     let is_new = |version: Option<u32>| version.is_some_and(|version| version >= 20);
-    if is_new(version()) || (is_ci() && crate::apt_install(&["nodejs"]) && is_new(version())) {
+    if is_new(version()) || (crate::is_ci() && crate::apt_install(&["nodejs"]) && is_new(version()))
+    {
         return true;
     }
     println!("\nthere is no Node 20 here: the npm package is not tested");
@@ -159,7 +161,7 @@ fn install_node() -> bool {
 fn browsers() -> Vec<&'static str> {
     let mut found = Vec::new();
     for (name, program) in [("Chromium", "chromium"), ("Firefox", "firefox-esr")] {
-        if crate::runs(program) || (is_ci() && crate::apt_install(&[program])) {
+        if crate::runs(program) || (crate::is_ci() && crate::apt_install(&[program])) {
             found.push(name);
         } else {
             println!("\n{name} cannot be installed here: the npm package is not tested in it");
@@ -168,13 +170,9 @@ fn browsers() -> Vec<&'static str> {
     found
 }
 
-fn is_ci() -> bool {
-    std::env::var_os("CI").is_some()
-}
-
 /// The compiler that checks the package's types, where it can be had.
 fn typescript() -> Option<PathBuf> {
-    let folder = target().join("web");
+    let folder = crate::target().join("web");
     let compiler = folder.join("node_modules/typescript/lib/tsc.js");
     if !compiler.exists() {
         println!("\n$ npm install {TYPESCRIPT}");
@@ -191,18 +189,12 @@ fn typescript() -> Option<PathBuf> {
 
 /// The native program to compare with; built, with what labels, if there is none.
 fn program() -> Result<PathBuf> {
-    let program = target().join("debug/tapir");
+    let program = crate::target().join("debug/tapir");
     if !program.exists() {
         let build = ["build", "-p", "tapir-cli", "--no-default-features", "--features", "data"];
         crate::say(Command::new("cargo").args(build).current_dir(crate::root()))?;
     }
     Ok(std::path::absolute(program)?)
-}
-
-fn target() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| crate::root().join("target"));
-    std::path::absolute(&target).unwrap_or(target)
 }
 
 fn node() -> Command {
