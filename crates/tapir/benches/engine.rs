@@ -6,9 +6,11 @@
 
 mod yardstick;
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::Instant;
 
+use tapir::batch::{self, Work};
 use tapir::{
     BertConfig, Config, ControllerConfig, ControllerInput, FinalPass, Labels, Mode, Model, Parts,
     Precision, ProcessorConfig, ReviserConfig, ReviserKind, Session, SessionOptions, Vocabulary,
@@ -243,6 +245,48 @@ fn many(name: &str, model: &Model, sessions: usize) {
     println!("  bytes a session                   {bytes:>6}");
 }
 
+/// Streams that are read together.
+const STREAMS: usize = 16;
+
+/// The reviser at every word of these streams, of so many together as one batch: what
+/// batching gains.
+fn together(name: &str, model: &Model, repetitions: usize) {
+    if !wanted(name) {
+        return;
+    }
+    let options = SessionOptions::new().mode(Mode::Restart).final_pass(FinalPass::Policy);
+    let start = || model.session_with(options).expect("a reviser");
+    let streams: Vec<_> = std::iter::repeat_with(start).take(STREAMS).collect();
+    let streams = RefCell::new(streams);
+    let read = |size: usize| {
+        let mut streams = streams.borrow_mut();
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.reset();
+            let words = sentence(number, 9).map(|id| format!("w{}", id - 3));
+            stream.begin_update(words.collect::<Vec<_>>()).expect("nothing to compute");
+        }
+        for batch in streams.chunks_mut(size) {
+            let mut batch: Vec<&mut Session> = batch.iter_mut().collect();
+            while let Some(work) = batch[0].work() {
+                match work {
+                    Work::Word => batch::read(&mut batch),
+                    Work::Revision => batch::revise(&mut batch),
+                }
+                .expect("all have the same to do");
+            }
+            batch.iter_mut().for_each(|stream| _ = black_box(stream.take_update()));
+        }
+    };
+    let times = race(
+        repetitions,
+        [&mut || read(1), &mut || read(2), &mut || read(4), &mut || read(8), &mut || read(STREAMS)],
+    );
+    println!("{name}: the reviser at every word of {STREAMS} streams of 9 words");
+    for (size, time) in [2, 4, 8, STREAMS].iter().zip(&times[1..]) {
+        println!("  speed of {size:>2} together / one by one{:>9.2}", times[0] / time);
+    }
+}
+
 /// Whether the name is among the arguments, at least in part, or they name nothing.
 fn wanted(name: &str) -> bool {
     let mut filters =
@@ -290,6 +334,11 @@ fn main() {
         restart(&small),
         15,
     );
+
+    together("together, f32", &f32, 9);
+    together("together, int8", &int8, 9);
+    together("together, encoder, f32", &large, 9);
+    together("together, encoder, int8", &small, 9);
 
     two_pass("f32", &f32, 5, None);
     two_pass("int8", &int8, 5, None);
