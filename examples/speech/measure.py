@@ -24,17 +24,9 @@ from align import Gold, project, read_gold, read_heard
 import tapir
 
 
-def spans(labels: list[str]) -> set[tuple[str, int, int]]:
-    """Kind, first word and the one behind the last of each span, as seqeval has them."""
-    found, start = set(), 0
-    for i in range(len(labels) + 1):
-        before = labels[i - 1] if i else "O"
-        label = labels[i] if i < len(labels) else "O"
-        if before != "O" and not (label.startswith("I-") and label[2:] == before[2:]):
-            found.add((before[2:], start, i))
-        if label != "O" and not (label.startswith("I-") and label[2:] == before[2:]):
-            start = i
-    return found
+def kinds(spans: list[tapir.Span]) -> list[str]:
+    """What they are, in an order of its own."""
+    return sorted(span.label for span in spans)
 
 
 def measure(model: tapir.Model, heard: list[dict[str, Any]], gold: list[Gold]) -> dict[str, Any]:
@@ -55,13 +47,11 @@ def measure(model: tapir.Model, heard: list[dict[str, Any]], gold: list[Gold]) -
             counts["taken back"] += len(before) - same
             counts["read"] += len(words) - same
         end = session.finish()
-        labels = list(end.labels)
-        expected = spans(project(sentence.words, sentence.labels, words)) if words else set()
-        found = spans(labels)
+        heard_labels = project(sentence.words, sentence.labels, words) if words else []
+        expected, found = set(tapir.spans(words, heard_labels)), set(end.spans)
         counts["sentences"] += 1
-        counts["types"] += sorted(kind for kind, *_ in found) == sorted(
-            kind for kind, *_ in spans(sentence.labels)
-        )
+        spoken = tapir.spans(sentence.words, sentence.labels)
+        counts["types"] += kinds(end.spans) == kinds(spoken)
         intent = session.intent
         counts["intent"] += intent is not None and intent.label == sentence.intent
         counts["right"] += len(found & expected)

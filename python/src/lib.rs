@@ -39,7 +39,7 @@ mod _tapir {
     #[pymodule_export]
     use crate::train::train;
     #[pymodule_export]
-    use crate::update::{Edit, Finish, Intent, Settled, Span, Update};
+    use crate::update::{Edit, Finish, Intent, Settled, Span, Update, spans};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use tapir::{Action, Label};
+use tapir::{Action, Label, Scheme};
 
 use crate::error::error;
 
@@ -403,6 +403,25 @@ impl Span {
         let text = words.and_then(|words| words.get(start..end)).map(|words| words.join(" "));
         Self { label, start, end, text }
     }
+}
+
+/// The labelled stretches of a sentence whose labels are known, those of a corpus, say: decoded as
+/// seqeval does, imperfect sequences included.
+///
+///     >>> import tapir
+///     >>> tapir.spans(["play", "miles", "davis"], ["O", "B-artist", "I-artist"])
+///     [Span('artist', 1, 3, 'miles davis')]
+#[pyfunction]
+pub(crate) fn spans(words: Vec<String>, labels: Vec<String>) -> PyResult<Vec<Span>> {
+    if labels.len() != words.len() {
+        return Err(error(format!(
+            "{} labels for {} words: each word has one",
+            labels.len(),
+            words.len()
+        )));
+    }
+    let found = tapir::spans(&labels, Scheme::Iob).into_iter();
+    Ok(found.map(|span| Span::of(span, Some(&words))).collect())
 }
 
 #[pymethods]

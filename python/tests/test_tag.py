@@ -61,6 +61,16 @@ def test_options_reach_the_sessions(snips: tapir.Model) -> None:
     assert first.labels != snips.tag(text).labels
 
 
+def test_spans_of_a_corpus(snips: tapir.Model) -> None:
+    """What a model calls spans is what its labels say."""
+    for words, labels in tapir.load_corpus("snips", "test")[:30]:
+        tagged = snips.tag([words])[0]
+        assert tapir.spans(tagged.words, tagged.labels) == tagged.spans
+        assert sum(map(len, tapir.spans(words, labels))) == sum(one != "O" for one in labels)
+    with pytest.raises(tapir.Error, match="1 labels for 2 words"):
+        tapir.spans(["miles", "davis"], ["B-artist"])
+
+
 def test_parts_of_speech(pos: tapir.Model) -> None:
     tagged = pos.tag("The cat didn't sleep.")
     assert tagged.words == ["The", "cat", "did", "n't", "sleep", "."]

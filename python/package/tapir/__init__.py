@@ -29,6 +29,7 @@ from ._tapir import (
     Update,
     __version__,
     load_corpus,
+    spans,
 )
 from .corpora import sentences
 from .evaluation import Evaluation, evaluate, sweep
@@ -51,6 +52,7 @@ __all__ = [
     "evaluate",
     "load_corpus",
     "sentences",
+    "spans",
     "sweep",
     "train",
     "write_task",
