@@ -63,8 +63,7 @@ impl Array {
         product(self.plain(), other.plain(), Some(row))
     }
 
-    /// aᵀ itself. [`times_transposed`](Self::times_transposed) turns its matrix at every call: turn
-    /// it once where a recurrence takes the product at every step.
+    /// aᵀ itself. Where a recurrence takes a product with it at every step, turn it once.
     pub(crate) fn transpose(&self) -> Self {
         const BLOCK: usize = 16;
         let (data, rows, cols) = (self.data(), self.rows, self.cols);
@@ -85,7 +84,14 @@ impl Array {
     }
 
     /// a bᵀ
+    ///
+    /// A product turns its right matrix before it multiplies, where it is to be read by columns. For
+    /// the gradient of a few rows that takes longer than the product: (b aᵀ)ᵀ turns those rows
+    /// instead, and what comes out.
     pub(crate) fn times_transposed(&self, other: &Self) -> Self {
+        if self.rows * (self.cols + other.rows) < other.rows * other.cols {
+            return other.times(&self.transpose()).transpose();
+        }
         product(self.plain(), other.transposed(), None)
     }
 
