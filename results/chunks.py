@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a corpus of chunks from the trees of UD English EWT: results/chunks.py UD-EWT OUT
 
-UD-EWT is the folder of the treebank, OUT gets train.tsv, dev.tsv and test.tsv. Chunks of written
+UD-EWT is the folder of the treebank, OUT gets a task file and the splits. Chunks of written
 sentences are what CoNLL-2003 has, which is not free; these follow from the trees by rules, and stand
 in for them where a recipe is tried (docs/training.md).
 """
@@ -15,6 +15,18 @@ NOUNS = ("NOUN", "PROPN")
 #: What a part of speech is a chunk of, where nothing else is said.
 KINDS = {"VERB": "VP", "AUX": "VP", "PART": "VP", "ADP": "PP", "SCONJ": "SBAR", "ADV": "ADVP"}
 KINDS |= {"NOUN": "NP", "PROPN": "NP", "PRON": "NP", "DET": "NP", "NUM": "NP", "ADJ": "ADJP"}
+
+#: The task file.
+TASK = """name = "chunks"
+title = "Chunks of UD English EWT"
+train = "train.tsv"
+valid = "dev.tsv"
+test = "test.tsv"
+scheme = "iob"
+score = "f1"
+tokenizer = "written"
+max_length = 200
+"""
 
 
 class Word(NamedTuple):
@@ -97,6 +109,7 @@ def main() -> None:
                 for word, label in zip(words, labels(words), strict=True):
                     file.write(f"{word.text}\t{label}\n")
                 file.write("\n")
+    (out / "chunks.toml").write_text(TASK, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ tapir=${TAPIR:-tapir}
 
 measure() { # folder, model, task, file, command, flags
   local file=$here/$1/$4.json
-  [ -e "$file" ] || "$tapir" "$5" "$2" "$3" --data "$data" -o "$file" "${@:6}" > /dev/null
+  [ -e "$file" ] || "$tapir" "$5" "$2" "$3" --data "$corpora" -o "$file" "${@:6}" > /dev/null
 }
 
 # What is not for a model of SNIPS: the test splits of two other corpora, and requests for flights.
@@ -26,7 +26,8 @@ cd "$others"
 
 measure_all() { # folder, model, task
   echo "$1"
-  outside=()
+  outside=() corpora=$data
+  case $3 in */*) corpora=${3%/*} ;; esac
   # The small one that ships knows no intents.
   case $1 in snips-small) ;; snips*) outside=(--outside ewt --outside arw-alarms --outside arw-weather --outside flights) ;; esac
   measure "$1" "$2" "$3" eval eval --reference "${outside[@]}"
@@ -45,7 +46,10 @@ for run in "$runs"/*-trf "$runs"/*-lt "$runs"/*-bert "$runs"/*-d[12] "$runs"/*-g
   name=$(basename "$run")
   task=${name%-generator}
   task=${task%-d[12]}
-  [ ! -e "$run/model/config.json" ] || measure_all "$name" "$run" "${task%-*}"
+  task=${task%-*}
+  # The task of results/chunks.py lies beside its run.
+  [ "$task" != chunks ] || task=$runs/chunks/chunks.toml
+  [ ! -e "$run/model/config.json" ] || measure_all "$name" "$run" "$task"
 done
 
 "$tapir" report "$here" --notes "$here/notes.md" \

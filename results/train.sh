@@ -10,16 +10,21 @@ runs=$1 data=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 tapir=${TAPIR:-tapir}
-[ $# -gt 0 ] || set -- snips-trf movie-trf ewt-trf arw-trf snips-trf-generator snips-lt movie-lt ewt-lt \
+[ $# -gt 0 ] || set -- snips-trf movie-trf ewt-trf arw-trf chunks-trf snips-trf-generator snips-lt movie-lt ewt-lt \
   snips-trf-d1 snips-trf-d2 arw-lt snips-bert movie-bert arw-bert ewt-bert
 
 for name in "$@"; do
-  task=${name%%-*} preset=small/${name%%-*}
+  task=${name%%-*} preset=small/${name%%-*} corpora=$data
   flags=()
   # As the paper's: Movie and ARW on training and validation split together. Nothing is left to
   # choose a threshold by, so that it is the preset's.
   case $task in
     movie) flags+=(--set with_valid=true) ;;
+    # Written sentences of another kind, by the recipe for CoNLL-2003.
+    chunks)
+      preset=small/conll-chunk corpora=$runs flags+=(--set "task=$runs/chunks/chunks.toml")
+      [ -e "$runs/chunks/chunks.toml" ] || "$here/chunks.py" "$data/ud-ewt" "$runs/chunks"
+      ;;
     arw) flags+=(--set with_valid=true --set training.reviser.epochs=28 --set training.reviser.schedule.decay=26) ;;
   esac
   case $name in
@@ -38,5 +43,5 @@ for name in "$@"; do
       ;;
   esac
   [ -e "$here/$name/training.json" ] ||
-    "$tapir" train "$preset" "${flags[@]}" --data "$data" --out "$runs/$name" --results "$here/$name/training.json"
+    "$tapir" train "$preset" "${flags[@]}" --data "$corpora" --out "$runs/$name" --results "$here/$name/training.json"
 done
