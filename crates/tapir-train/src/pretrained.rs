@@ -69,7 +69,9 @@ impl Pretrained {
     pub(crate) fn open(&self) -> Result<Encoder> {
         let Self { pretrained, layers } = self;
         let dir = Path::new(pretrained);
-        let encoder = if dir.join("tokenizer.json").exists() {
+        // A model of ours has labels, too, or is in the folder of a run.
+        let is_encoder = dir.join("config.json").exists() && !dir.join("labels.txt").exists();
+        let encoder = if is_encoder {
             Encoder::read(&EncoderFiles::open(dir)?)?
         } else if tapir_models::model(pretrained).is_some() || dir.is_dir() {
             let parts = Parts::find(pretrained)?;

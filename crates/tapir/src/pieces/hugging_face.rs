@@ -27,7 +27,7 @@ struct TokenizerJson {
     normalizer: Normalizer,
     pre_tokenizer: Value,
     post_processor: Value,
-    model: Model,
+    model: Value,
 }
 
 #[derive(Deserialize)]
@@ -49,27 +49,34 @@ enum Normalizer {
     },
 }
 
+/// `model`, once it is known to be of this type.
 #[derive(Deserialize)]
-#[serde(tag = "type", deny_unknown_fields)]
-enum Model {
-    WordPiece {
-        unk_token: String,
-        continuing_subword_prefix: String,
-        max_input_chars_per_word: usize,
-        vocab: BTreeMap<String, u32>,
-    },
+#[serde(deny_unknown_fields)]
+struct WordPiece {
+    #[serde(rename = "type")]
+    _type: Option<IgnoredAny>,
+    unk_token: String,
+    continuing_subword_prefix: String,
+    max_input_chars_per_word: usize,
+    vocab: BTreeMap<String, u32>,
 }
 
 pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
     let invalid = |reason: String| Error::invalid(file, reason);
     let tokenizer: TokenizerJson =
         serde_json::from_str(json).map_err(|error| Error::invalid(file, error))?;
-    let Model::WordPiece {
+    // Files of old versions do not say it: bert-base-uncased's, for one.
+    if let Some(kind) = tokenizer.model.get("type").filter(|kind| *kind != "WordPiece") {
+        return Err(invalid(format!("`model.type` is {kind}, expected WordPiece")));
+    }
+    let model = serde_json::from_value(tokenizer.model);
+    let WordPiece {
         unk_token,
         continuing_subword_prefix,
         max_input_chars_per_word: longest,
         vocab,
-    } = tokenizer.model;
+        ..
+    } = model.map_err(|error| invalid(format!("`model`: {error}")))?;
     for (name, found, expected) in [
         ("unk_token", &unk_token, SPECIAL[0]),
         ("continuing_subword_prefix", &continuing_subword_prefix, PREFIX),
@@ -98,11 +105,13 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
         );
         return Err(invalid(reason));
     }
-    let ends = ends(&tokenizer.post_processor);
-    if ends.as_deref() != Some(&SPECIAL[1..]) {
+    let found = ends(&tokenizer.post_processor);
+    // Each end by its name and by its id: one that lied about the other would be another piece.
+    let expected = SPECIAL[1..].iter().map(|end| (*end, vec![vocab.get(*end).copied()]));
+    if found != Some(expected.collect()) {
         let reason = format!(
             "`post_processor` is {}, expected one that puts a text between [CLS] and [SEP], all of \
-             type 0",
+             type 0, with the ids that these have in `model.vocab`",
             shorten(&tokenizer.post_processor.to_string())
         );
         return Err(invalid(reason));
@@ -137,18 +146,33 @@ fn by_id(vocab: &BTreeMap<String, u32>) -> Result<Vec<&str>, String> {
     Ok(pieces.into_iter().flatten().collect())
 }
 
+/// A special token: its name and the ids of its pieces.
+type End<'a> = (&'a str, Vec<Option<u32>>);
+
 /// What a post-processor puts before and after a text, if that is all it does.
-fn ends(processor: &Value) -> Option<Vec<&str>> {
+fn ends(processor: &Value) -> Option<Vec<End<'_>>> {
     match processor["type"].as_str()? {
-        "BertProcessing" => ["cls", "sep"].iter().map(|end| processor[end][0].as_str()).collect(),
+        "BertProcessing" => {
+            let end = |name| Some((processor[name][0].as_str()?, vec![id(&processor[name][1])]));
+            ["cls", "sep"].into_iter().map(end).collect()
+        }
         "TemplateProcessing" => {
             let [before, text, after] = &processor["single"].as_array()?[..] else { return None };
             let text = &text["Sequence"];
             (text["id"] == "A" && text["type_id"] == 0).then_some(())?;
-            [before, after].into_iter().map(special).collect()
+            let end = |part| {
+                let name = special(part)?;
+                let ids = processor["special_tokens"][name]["ids"].as_array()?;
+                Some((name, ids.iter().map(id).collect()))
+            };
+            [before, after].into_iter().map(end).collect()
         }
         _ => None,
     }
+}
+
+fn id(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_u64()?).ok()
 }
 
 /// The special token of a template's part, if its type is 0.
