@@ -17,7 +17,8 @@ use crate::{Corpus, Error, Result, Sentence, Split, Text};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CorpusScheme {
-    /// IOB2: `B-x` begins a span, `I-x` continues it, `O` is none.
+    /// IOB2: `B-x` begins a span, `I-x` continues it, `O` is none. A corpus most of whose spans
+    /// begin with `I-x` is read as [`Iob1`](Self::Iob1).
     Iob,
     /// IOB1: `I-x` also begins a span; `B-x` only one that follows another of its type.
     Iob1,
@@ -34,6 +35,18 @@ impl CorpusScheme {
     /// The scheme of a model of such a corpus.
     pub fn of_model(self) -> Scheme {
         if self == Self::Plain { Scheme::Plain } else { Scheme::Iob }
+    }
+
+    /// Tells IOB1 from IOB2, whose labels have the same names: CoNLL-2003 goes about in both. In
+    /// IOB1 most spans begin with `I-x`, in IOB2 none does, but for slips.
+    pub(crate) fn seen_in(self, sentences: &[Sentence]) -> Self {
+        if self != Self::Iob {
+            return self;
+        }
+        let with_i: usize = sentences.iter().map(invalid_iob).sum();
+        let labels = sentences.iter().flat_map(|sentence| &sentence.labels);
+        let with_b = labels.filter(|label| label.starts_with("B-")).count();
+        if with_i > with_b { Self::Iob1 } else { self }
     }
 
     /// Writes the labels of a sentence as a model has them. A label that the scheme does not know
@@ -114,6 +127,21 @@ impl CorpusScheme {
     }
 }
 
+/// `I-x` that follows neither `B-x` nor `I-x`.
+pub(crate) fn invalid_iob(sentence: &Sentence) -> usize {
+    let mut previous = "O";
+    let mut invalid = 0;
+    for (_, label) in sentence.tokens() {
+        if let Some(kind) = label.strip_prefix("I-") {
+            let continues =
+                previous.strip_prefix("B-").or(previous.strip_prefix("I-")) == Some(kind);
+            invalid += usize::from(!continues);
+        }
+        previous = label;
+    }
+    invalid
+}
+
 fn is_tag(tag: &str) -> bool {
     matches!(tag, "B" | "I" | "E" | "S" | "L" | "U")
 }
@@ -144,6 +172,23 @@ mod tests {
         );
         assert_eq!(from(CorpusScheme::Iob, "I-a item"), "I-a item");
         assert_eq!(from(CorpusScheme::Plain, "NOUN X-1"), "NOUN X-1");
+    }
+
+    #[test]
+    fn iob1_is_known_by_how_spans_begin() {
+        let sentence = |labels: &str| {
+            let labels: Vec<&str> = labels.split(' ').collect();
+            Sentence::new(labels.clone(), labels)
+        };
+        let scheme = |labels: &[&str]| {
+            let sentences: Vec<_> = labels.iter().map(|labels| sentence(labels)).collect();
+            CorpusScheme::Iob.seen_in(&sentences)
+        };
+        assert_eq!(scheme(&["I-a I-a O I-b", "I-a B-a"]), CorpusScheme::Iob1);
+        assert_eq!(scheme(&["B-a I-a O I-b", "B-a B-a"]), CorpusScheme::Iob, "a slip");
+        assert_eq!(scheme(&["O O"]), CorpusScheme::Iob);
+        let spans = [sentence("I-a")];
+        assert_eq!(CorpusScheme::Io.seen_in(&spans), CorpusScheme::Io);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
 use serde::Serialize;
 use tapir::{Scheme, WordVectors};
 
+use crate::scheme::invalid_iob;
 use crate::{Corpus, CorpusScheme, Sentence, Split, Text};
 
 /// Everything that `tapir data stats` says about a corpus.
@@ -155,21 +156,6 @@ impl Duplicates {
             test_in_valid: shared(&corpus.test, &valid),
         }
     }
-}
-
-/// `I-x` that follows neither `B-x` nor `I-x`.
-fn invalid_iob(sentence: &Sentence) -> usize {
-    let mut previous = "O";
-    let mut invalid = 0;
-    for (_, label) in sentence.tokens() {
-        if let Some(kind) = label.strip_prefix("I-") {
-            let continues =
-                previous.strip_prefix("B-").or(previous.strip_prefix("I-")) == Some(kind);
-            invalid += usize::from(!continues);
-        }
-        previous = label;
-    }
-    invalid
 }
 
 /// What the sentences say, whatever their labels.

@@ -296,12 +296,16 @@ impl Task {
             } else {
                 reader.collect::<Result<_>>()?
             };
-            corpus.too_long += self.fit(&mut all);
+            corpus.too_long += self.drop_long(&mut all);
             Ok(all)
         };
-        let train = sentences(readers.train)?;
-        let valid = readers.valid.map(&mut sentences).transpose()?;
-        let test = sentences(readers.test)?;
+        let mut train = sentences(readers.train)?;
+        let mut valid = readers.valid.map(&mut sentences).transpose()?;
+        let mut test = sentences(readers.test)?;
+        let scheme = self.scheme.seen_in(&train);
+        for sentence in train.iter_mut().chain(valid.iter_mut().flatten()).chain(&mut test) {
+            scheme.convert(sentence);
+        }
         (corpus.train, corpus.valid) = match valid {
             Some(valid) => (train, valid),
             None => self.split.cut(train),
@@ -332,13 +336,14 @@ impl Task {
             }
         };
         let mut sentences = reader.collect::<Result<Vec<_>>>()?;
-        self.fit(&mut sentences);
+        let scheme = self.scheme.seen_in(&sentences);
+        sentences.iter_mut().for_each(|sentence| scheme.convert(sentence));
+        self.drop_long(&mut sentences);
         Ok(sentences)
     }
 
-    /// Converts labels to those of models, and leaves out sentences that are too long: so many.
-    fn fit(&self, sentences: &mut Vec<Sentence>) -> usize {
-        sentences.iter_mut().for_each(|sentence| self.scheme.convert(sentence));
+    /// Leaves out sentences that are too long: so many.
+    fn drop_long(&self, sentences: &mut Vec<Sentence>) -> usize {
         let before = sentences.len();
         sentences.retain(|sentence| sentence.len() <= self.max_length);
         before - sentences.len()
