@@ -11,8 +11,10 @@ use crate::{Error, Evaluation, Result, Sweep};
 
 /// What a threshold must satisfy, written `within=0.5,revisions=0.1,overhead=0.05` (any of them).
 ///
-/// With `within`, the score is safe and the cheapest threshold wins: fewest revisions, then least
-/// edit overhead. Without it the limits are safe and the best score wins.
+/// `revisions` and `overhead` are limits, which never to revise always keeps. Under them the
+/// cheapest threshold wins whose score is `within` reach of the better pass: fewest revisions, then
+/// least edit overhead. Where there is none, or `within` is not asked for, the best score wins, which
+/// is never below that of the first pass alone.
 ///
 /// ```
 /// let constraint: tapir_eval::Constraint = "within=0.5".parse()?;
@@ -21,8 +23,8 @@ use crate::{Error, Evaluation, Result, Sweep};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
-    /// The score is at most so many points (of 100) below that of the better pass: the reviser at
-    /// every word (τ = 0) or the first pass alone (τ = 1).
+    /// The score is at most so many points (of 100) below that of the better pass, as far as the
+    /// limits let it: the reviser at every word (τ = 0) or the first pass alone (τ = 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
     /// At most this share of words triggers a revision: 0.1 is one in ten.
@@ -94,22 +96,21 @@ impl Constraint {
         let first_pass = alone(|threshold| threshold >= 1.0, "1, the first pass alone")?;
         let best = reviser.max(first_pass);
         let choices: Vec<Choice> = sweep.evaluations.iter().map(|e| self.weigh(e, best)).collect();
-        let allowed = choices.iter().filter(|choice| self.allows(choice));
+        let allowed = || choices.iter().filter(|choice| self.is_under_limits(choice));
         // Of equals the higher threshold wins: it revises less on other data, too.
-        let chosen = if self.within.is_some() {
-            allowed.min_by(|a, b| {
-                (a.revisions.total_cmp(&b.revisions))
-                    .then(a.edit_overhead.total_cmp(&b.edit_overhead))
-                    .then(b.threshold.total_cmp(&a.threshold))
-            })
-        } else {
-            allowed.min_by(|a, b| {
+        let near = allowed().filter(|choice| self.is_near(choice)).min_by(|a, b| {
+            (a.revisions.total_cmp(&b.revisions))
+                .then(a.edit_overhead.total_cmp(&b.edit_overhead))
+                .then(b.threshold.total_cmp(&a.threshold))
+        });
+        let best = || {
+            allowed().min_by(|a, b| {
                 (b.score.total_cmp(&a.score))
                     .then(a.edit_overhead.total_cmp(&b.edit_overhead))
                     .then(b.threshold.total_cmp(&a.threshold))
             })
         };
-        chosen.cloned().ok_or_else(|| {
+        near.or_else(best).cloned().ok_or_else(|| {
             let list = choices.iter().map(|choice| {
                 format!(
                     "  {}: {:.2} below the better pass, {:.3} revisions, {:.3} edit overhead",
@@ -139,12 +140,14 @@ impl Constraint {
         }
     }
 
-    fn allows(&self, choice: &Choice) -> bool {
+    fn is_near(&self, choice: &Choice) -> bool {
+        self.within.is_some_and(|within| choice.below <= within + 1e-9)
+    }
+
+    fn is_under_limits(&self, choice: &Choice) -> bool {
         let below =
             |limit: Option<f64>, value: f64| limit.is_none_or(|limit| value <= limit + 1e-9);
-        below(self.within, choice.below)
-            && below(self.revisions, choice.revisions)
-            && below(self.overhead, choice.edit_overhead)
+        below(self.revisions, choice.revisions) && below(self.overhead, choice.edit_overhead)
     }
 }
 

@@ -93,8 +93,22 @@ fn under_a_limit_the_best_score_wins() {
 }
 
 #[test]
+fn limits_are_kept_before_a_score_is_near() {
+    assert_eq!(choose("within=0.5,revisions=0.3"), Ok(0.5));
+    // Nothing so near revises so seldom: the best of what does.
+    assert_eq!(choose("within=0.1,revisions=0.5"), Ok(0.1));
+    assert_eq!(choose("within=0.5,revisions=0.1"), Ok(0.9));
+    // A reviser that is worse than its first pass is not asked.
+    for constraint in ["within=0.3,revisions=0.12", "within=0,revisions=0.12", "revisions=0.12"] {
+        assert_eq!(choose_from(&FIRST_PASS, constraint).unwrap().threshold, 1.0);
+    }
+}
+
+#[test]
 fn what_cannot_be_satisfied_is_said_with_what_there_is() {
-    let error = choose("within=0.1,revisions=0.5").unwrap_err();
+    // Edits without any revision are of no model; whatever they are, nothing is under the limit.
+    let edited = REVISER.map(|(threshold, score, _, revise)| (threshold, score, 0.2, revise));
+    let error = choose_from(&edited, "within=0.1,overhead=0.1").unwrap_err();
     assert!(
         error.contains("no threshold satisfies") && error.contains("0.9: 6.20 below"),
         "{error}"
