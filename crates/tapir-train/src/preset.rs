@@ -343,6 +343,11 @@ impl Preset {
                 .into(),
             );
         }
+        if recombined > 0.0 && self.actions != ActionSource::Reviser {
+            let reason =
+                "`teaching.recombined` needs `actions = \"reviser\"`, which teaches on them";
+            return refuse(reason.into());
+        }
         if !(0.0..=100.0).contains(&recombined) {
             return refuse(format!("`teaching.recombined` is {recombined}, expected 0 to 100"));
         }
@@ -568,6 +573,9 @@ mod tests {
         let both = error("reviser.pretrained=DIR");
         assert!(both.contains("unknown field"), "{both}");
         assert!(error("nonsense").contains("key=value"));
+        let settings = ["actions=generator", "teaching.recombined=1"].map(str::to_owned);
+        let unread = Preset::open("small/snips", &settings).unwrap_err().to_string();
+        assert!(unread.contains("`teaching.recombined` needs `actions"), "{unread}");
         assert!(error("task=nothing").contains("unknown task"));
         assert!(
             Preset::open("small/nothing", &[]).unwrap_err().to_string().contains("small/snips")

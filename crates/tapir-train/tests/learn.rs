@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tapir_train::{Preset, RunOptions, train};
+use tapir_train::{PassScores, Preset, RunOptions, Validation, train};
 
 const PRESET: &str = r#"
 task = "snips"
@@ -124,6 +124,48 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     );
 }
 
+#[test]
+fn training_ends_with_a_word_where_revising_does_not_pay() {
+    let advice = |reviser: f64, tapir: f64, revised: f64, first_pass: f64| {
+        let pass = |score| Validation { score, revised: None, intent: None };
+        let tapir = Validation { revised: Some(revised), ..pass(tapir) };
+        PassScores { reviser: pass(reviser), tapir, first_pass: pass(first_pass) }.advice()
+    };
+    assert_eq!(advice(92.0, 91.0, 10.0, 85.0), None);
+    for (found, expected) in [
+        (advice(72.8, 73.6, 10.0, 74.3), "the reviser scores 72.80, the first pass 74.30"),
+        (advice(92.0, 84.0, 10.0, 85.0), "at this threshold: TAPIR scores 84.00"),
+        (advice(85.1, 85.0, 0.0, 85.0), "the policy never revises"),
+    ] {
+        let found = found.unwrap();
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+/// Without a span to judge by, the first epoch would be the best; without any validation nothing is
+/// judged.
+#[test]
+fn a_split_that_cannot_judge_is_refused_before_any_time_is_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    part_of_snips(&data);
+    let labels = data.join("valid/seq.out");
+    let text = std::fs::read_to_string(&labels).unwrap();
+    let unlabelled = |line: &str| "O ".repeat(line.split_whitespace().count()) + "\n";
+    std::fs::write(&labels, text.lines().map(unlabelled).collect::<String>()).unwrap();
+    let options = RunOptions { data: Some(data), ..RunOptions::new(folder.path().join("run")) };
+    let preset = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        Preset::parse(PRESET, "test", &settings).unwrap()
+    };
+    let mut stop = |_: tapir_train::Event| std::ops::ControlFlow::Break(());
+    let error = train(&preset(&[]), &options, &mut stop).unwrap_err().to_string();
+    assert!(error.contains("no span to judge F1 by"), "{error}");
+    let judged_by_nothing = preset(&["with_valid=true"]);
+    let error = train(&judged_by_nothing, &options, &mut stop).unwrap_err();
+    assert!(matches!(error, tapir_train::Error::Stopped { .. }), "{error}");
+}
+
 /// What recognisers heard is learnt from as if it were part of the training split, where the preset
 /// says so.
 #[test]
@@ -211,7 +253,8 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
     assert_eq!(model.config().threshold.to_bits(), choice.threshold.to_bits());
     let better = valid.reviser.score.max(valid.first_pass.score);
     assert!(valid.tapir.score >= better - 1.0 - 1e-6, "{valid:?}");
-    assert_eq!(valid.advice().is_some(), valid.reviser.score <= valid.first_pass.score);
+    let says_so = valid.advice().is_some_and(|advice| advice.contains("the reviser scores"));
+    assert_eq!(says_so, valid.reviser.score <= valid.first_pass.score, "{valid:?}");
     // Two intents are easily told apart, by both passes and by the two together.
     for scores in [test.reviser, test.tapir, test.first_pass] {
         assert!(scores.intent.unwrap() > 90.0, "{scores:?}");

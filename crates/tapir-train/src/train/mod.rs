@@ -16,8 +16,8 @@ use tapir::{
     Vocabulary, WordPieces, WordVectors,
 };
 use tapir_data::{
-    Corpus, Example, Order, Random, Sentence, Split, Task, Text, VocabularyOptions, examples,
-    fitting_tokenizer, intent_set, label_set, recombine, vocabulary, write_atomically,
+    Corpus, Example, Metric, Order, Random, Sentence, Split, Task, Text, VocabularyOptions,
+    examples, fitting_tokenizer, intent_set, label_set, recombine, vocabulary, write_atomically,
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, calibrate, sweep};
 
@@ -109,15 +109,30 @@ pub struct PassScores {
 }
 
 impl PassScores {
-    /// What to do where revising does not pay: where the reviser is no better than the first pass.
+    /// What to do where revising does not pay: where the reviser, or the two passes together, are
+    /// no better than the first pass alone.
     pub fn advice(&self) -> Option<String> {
-        let (reviser, first_pass) = (self.reviser.score, self.first_pass.score);
-        (reviser <= first_pass).then(|| {
-            format!(
+        let [reviser, tapir, first_pass] =
+            [self.reviser, self.tapir, self.first_pass].map(|pass| pass.score);
+        if reviser <= first_pass {
+            return Some(format!(
                 "revising does not pay: the reviser scores {reviser:.2}, the first pass \
-                 {first_pass:.2}. Train the reviser longer (--set training.reviser.epochs=N and \
-                 training.reviser.schedule.decay=N), or on more sentences; a model that never \
-                 revises (threshold 1) is the better one until then"
+                 {first_pass:.2}. Train a reviser for longer, in a folder of its own (--out, with \
+                 more epochs by --set training.reviser.epochs=N), or on more sentences; a model \
+                 that never revises (threshold 1) is the better one until then"
+            ));
+        }
+        if tapir < first_pass {
+            return Some(format!(
+                "revising does not pay at this threshold: TAPIR scores {tapir:.2}, the first pass \
+                 {first_pass:.2}, the reviser at every word {reviser:.2}. `tapir sweep MODEL TASK \
+                 --choose within=0.3` finds a threshold on a validation split"
+            ));
+        }
+        self.tapir.revised.is_some_and(|share| share == 0.0).then(|| {
+            format!(
+                "the policy never revises: the first pass scores {first_pass:.2}, and the \
+                 reviser's {reviser:.2} were not worth a revision"
             )
         })
     }
@@ -251,14 +266,23 @@ impl<'a> TrainingRun<'a> {
         }
         task.scheme.check(&corpus)?;
         task.tokenizer.get_or_insert_with(|| fitting_tokenizer(&corpus));
-        for (name, split) in
-            [("training", &corpus.train), ("validation", &corpus.valid), ("test", &corpus.test)]
-        {
+        let judged = (!preset.with_valid).then_some(("validation", &corpus.valid));
+        let splits = [("training", &corpus.train), ("test", &corpus.test)];
+        for (name, split) in judged.into_iter().chain(splits) {
             if split.is_empty() {
                 return Err(Error::invalid(
                     &task.name,
                     format!("the {name} split has no sentence"),
                 ));
+            }
+        }
+        if let Some((_, valid)) = judged.filter(|_| task.score == Metric::F1) {
+            // Its F1 would be 0 whatever a model does, and the first epoch the best one.
+            let mut labels = valid.iter().flat_map(|sentence| &sentence.labels);
+            if labels.all(|label| *label == "O") {
+                let reason = "the validation split has no span to judge F1 by; give it sentences \
+                              that have some, or train without it (--set with_valid=true)";
+                return Err(Error::invalid(&task.name, reason));
             }
         }
         let vectors = preset.words.vectors.as_deref().map(find_vectors).transpose()?.map(Arc::new);
