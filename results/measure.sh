@@ -2,9 +2,9 @@
 # Measures models and makes the report: results/measure.sh DATA [RUNS]
 #
 # First the models that ship, then every run in RUNS, which results/train.sh has made and named
-# TASK-REVISER[-dDELAY][-generator] (snips-trf, conll-pos-lt, snips-bert, snips-trf-generator). DATA
-# holds the corpora. Each model has a folder here. A measurement that is there is not taken again:
-# delete its file for that. TAPIR names the program.
+# TASK-REVISER[-dDELAY][-generator] (snips-trf, conll-pos-lt, snips-bert, snips-trf-generator,
+# snips-paper). DATA holds the corpora. Each model has a folder here. A measurement that is there is
+# not taken again: delete its file for that. TAPIR names the program.
 set -euo pipefail
 data=$(realpath "$1") runs=${2:+$(realpath "$2")}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,7 +42,7 @@ measure_all snips snips snips
 measure_all snips-small snips-small snips
 measure_all pos pos ewt
 "$tapir" check -o "$here/snips/check.json" > /dev/null
-for run in "$runs"/*-trf "$runs"/*-lt "$runs"/*-bert "$runs"/*-d[12] "$runs"/*-generator; do
+for run in "$runs"/*-trf "$runs"/*-lt "$runs"/*-bert "$runs"/*-d[12] "$runs"/*-generator "$runs"/*-paper; do
   name=$(basename "$run")
   task=${name%-generator}
   task=${task%-d[12]}

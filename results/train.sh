@@ -10,24 +10,23 @@ runs=$1 data=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 tapir=${TAPIR:-tapir}
-[ $# -gt 0 ] || set -- snips-trf movie-trf ewt-trf arw-trf chunks-trf snips-trf-generator snips-lt movie-lt ewt-lt \
-  snips-trf-d1 snips-trf-d2 arw-lt snips-bert movie-bert arw-bert ewt-bert
+[ $# -gt 0 ] || set -- {snips,movie,ewt,arw,chunks}-trf {snips,movie,ewt,arw}-lt \
+  {snips,movie,ewt,arw}-{trf,lt}-{d1,d2} {snips,movie,arw}-trf-generator snips-paper \
+  {snips,movie,ewt,arw}-bert
 
 for name in "$@"; do
   task=${name%%-*} preset=small/${name%%-*} corpora=$data
   flags=()
-  # As the paper's: Movie and ARW on training and validation split together. Nothing is left to
-  # choose a threshold by, so that it is the preset's.
   case $task in
-    movie) flags+=(--set with_valid=true) ;;
     # Written sentences of another kind, by the recipe for CoNLL-2003.
     chunks)
       preset=small/conll-chunk corpora=$runs flags+=(--set "task=$runs/chunks/chunks.toml")
       [ -e "$runs/chunks/chunks.toml" ] || "$here/chunks.py" "$data/ud-ewt" "$runs/chunks"
       ;;
-    arw) flags+=(--set with_valid=true --set training.reviser.epochs=28 --set training.reviser.schedule.decay=26) ;;
   esac
   case $name in
+    # As the paper's: on training and validation split together.
+    *-paper) preset=paper/$task-trf flags=(--set with_valid=true) ;;
     *-bert*) preset=pretrained/$task flags=(--set "reviser.pretrained=${ENCODER:-all-MiniLM-L6-v2}") ;;
   esac
   case $name in *-lt*) flags+=(--set reviser.kind=linear-transformer) ;; esac
@@ -35,7 +34,7 @@ for name in "$@"; do
   # The same reviser with the paper's policy.
   case $name in
     *-generator)
-      flags+=(--set actions=generator --set controller.inputs=[] --set teaching.distillation=0 --set choose=)
+      flags+=(--set actions=generator --set controller.inputs=[] --set teaching.distillation=0 --set choose= --set threshold=0.5)
       mkdir -p "$runs/$name"
       for file in reviser.safetensors reviser.json; do
         [ ! -e "$runs/${name%-generator}/$file" ] || cp -n "$runs/${name%-generator}/$file" "$runs/$name/"
