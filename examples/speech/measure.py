@@ -48,7 +48,9 @@ def measure(model: tapir.Model, heard: list[dict[str, Any]], gold: list[Gold]) -
             counts["read"] += len(words) - same
         end = session.finish()
         heard_labels = project(sentence.words, sentence.labels, words) if words else []
-        expected, found = set(tapir.spans(words, heard_labels)), set(end.spans)
+        expected, found = (
+            set(tapir.spans(words, labels)) for labels in (heard_labels, list(end.labels))
+        )
         counts["sentences"] += 1
         spoken = tapir.spans(sentence.words, sentence.labels)
         counts["types"] += kinds(end.spans) == kinds(spoken)
