@@ -13,14 +13,16 @@ class Line {
     const line = new Line();
     const answered = (answer) => line.#answered(answer);
     const failed = (error) => line.end(`the worker has ended: ${error?.message ?? "it cannot be loaded"}`);
+    const unread = () => line.end("the worker was ended: an answer of it cannot be read");
     if (inNode) {
       const { Worker } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:worker_threads");
       line.worker = new Worker(new URL("./worker-node.js", import.meta.url));
-      line.worker.on("message", answered).on("error", failed);
+      line.worker.on("message", answered).on("error", failed).on("messageerror", unread);
     } else {
       line.worker = new Worker(new URL("./worker-web.js", import.meta.url), { type: "module" });
       line.worker.onmessage = ({ data }) => answered(data);
       line.worker.onerror = failed;
+      line.worker.addEventListener("messageerror", unread); // Chromium has no `onmessageerror` here
     }
     return line;
   }
@@ -29,20 +31,28 @@ class Line {
     if (this.#ended) return Promise.reject(new Error(this.#ended));
     const id = this.#next++;
     const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    this.worker.ref?.();
     try {
       this.worker.postMessage({ id, target, method, args });
     } catch (error) {
-      this.#waiting.delete(id); // it cannot be sent: a function, for one
+      this.#take(id); // it cannot be sent: a function, for one
       return Promise.reject(error);
     }
     return answer;
   }
 
   #answered({ id, value, error }) {
-    const { resolve, reject } = this.#waiting.get(id) ?? {};
-    this.#waiting.delete(id);
+    const { resolve, reject } = this.#take(id);
     if (error) reject?.(new (error.name === "TypeError" ? TypeError : Error)(error.message));
     else resolve?.(value);
+  }
+
+  /** What waits for an answer, which waits no more. A thread of Node that nobody waits for keeps no process alive. */
+  #take(id) {
+    const waiting = this.#waiting.get(id) ?? {};
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.worker.unref?.();
+    return waiting;
   }
 
   end(reason) {

@@ -17,11 +17,20 @@ const local = (() => {
   const waiting = new Map();
   let next = 0;
   let worker;
+  let failure; // why the worker answers no more
 
   function ask(action, given = {}) {
+    if (failure) return Promise.reject(failure);
     const id = next++;
     worker.postMessage({ id, action, ...given });
     return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+  }
+
+  function failed({ message = "it cannot be started or understood" }) {
+    failure = new Error(`the worker of this page has failed: ${message}`);
+    for (const { reject } of waiting.values()) reject(failure);
+    waiting.clear();
+    worker.onmessage = null;
   }
 
   /** A page that was opened from a disk may start a worker of a text, but of no file. */
@@ -34,6 +43,7 @@ const local = (() => {
       if (error) reject(new Error(error));
       else resolve(value);
     };
+    for (const kind of ["error", "messageerror"]) worker.addEventListener(kind, failed);
     const names = Object.keys(TAPIR_MODEL);
     const [wasm, ...contents] = await Promise.all([TAPIR_MODULE.wasm, ...Object.values(TAPIR_MODEL)].map(unpack));
     const files = Object.fromEntries(names.map((name, i) => [name, contents[i]]));
@@ -77,7 +87,7 @@ const local = (() => {
 
     close() {
       this.readyState = LocalSocket.CLOSED;
-      ask("close", { stream: this.stream });
+      ask("close", { stream: this.stream }).catch(() => undefined); // with the worker the stream is gone, too
     }
 
     #run(promise, then) {
@@ -858,31 +868,46 @@ start();
     button.hidden = hint.hidden = false;
     let recognition;
 
-    const show = (isOn) => {
-      button.textContent = isOn ? "Stop" : "Listen";
-      button.setAttribute("aria-pressed", String(isOn));
+    const listening = (now) => {
+      recognition = now;
+      button.textContent = now ? "Stop" : "Listen";
+    };
+    const complain = (what) => {
+      error.textContent = `The browser's speech recognition says: ${what}`;
+      error.hidden = false;
     };
     const hear = ({ results }) => {
       text.value = [...results].map(([best]) => best.transcript.trim()).join(" ");
       text.dispatchEvent(new InputEvent("input", { inputType: "insertFromPaste" }));
     };
     const listen = () => {
-      recognition = new Recognition();
-      Object.assign(recognition, { lang: "en-US", continuous: true, interimResults: true });
-      recognition.onresult = hear;
-      recognition.onerror = (event) => {
-        error.textContent = `The browser's speech recognition says: ${event.error}`;
-        error.hidden = false;
-      };
-      recognition.onend = () => {
-        recognition = undefined;
-        show(false);
+      const fresh = new Recognition();
+      Object.assign(fresh, { lang: "en-US", continuous: true, interimResults: true });
+      fresh.onresult = hear;
+      fresh.onerror = (event) => complain(event.error);
+      fresh.onend = () => {
+        listening(undefined);
         if (text.value.trim()) document.getElementById("finish").click();
       };
+      try {
+        fresh.start();
+      } catch (thrown) {
+        complain(thrown.message);
+        return;
+      }
       document.getElementById("reset").click();
-      recognition.start();
-      show(true);
+      listening(fresh);
+    };
+    /** Stops at once. Each result has all that was heard since the start, and would bring back what was cleared. */
+    const drop = () => {
+      if (!recognition) return;
+      recognition.onresult = recognition.onerror = recognition.onend = null;
+      recognition.abort();
+      listening(undefined);
     };
     button.addEventListener("click", () => (recognition ? recognition.stop() : listen()));
+    document.addEventListener("click", ({ target }) => {
+      if (target.closest("#reset, #play, #examples button")) drop();
+    });
   }
 }

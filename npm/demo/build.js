@@ -28,7 +28,7 @@ function html() {
       `<p class="tagline">Labels for words while they arrive, computed in this page</p>`],
     [`This page needs JavaScript. The API works without it: see /openapi.json.`, `This page needs JavaScript.`],
     [`      <label class="field" for="speed">`,
-      `      <button id="listen" type="button" aria-pressed="false" hidden>Listen</button>
+      `      <button id="listen" type="button" hidden>Listen</button>
       <label class="field" for="speed">`],
     // Shorter, so that all are in a row.
     [`<button id="reset" type="button">New utterance</button>`, `<button id="reset" type="button">New</button>`],

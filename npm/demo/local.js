@@ -14,11 +14,20 @@ const local = (() => {
   const waiting = new Map();
   let next = 0;
   let worker;
+  let failure; // why the worker answers no more
 
   function ask(action, given = {}) {
+    if (failure) return Promise.reject(failure);
     const id = next++;
     worker.postMessage({ id, action, ...given });
     return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+  }
+
+  function failed({ message = "it cannot be started or understood" }) {
+    failure = new Error(`the worker of this page has failed: ${message}`);
+    for (const { reject } of waiting.values()) reject(failure);
+    waiting.clear();
+    worker.onmessage = null;
   }
 
   /** A page that was opened from a disk may start a worker of a text, but of no file. */
@@ -31,6 +40,7 @@ const local = (() => {
       if (error) reject(new Error(error));
       else resolve(value);
     };
+    for (const kind of ["error", "messageerror"]) worker.addEventListener(kind, failed);
     const names = Object.keys(TAPIR_MODEL);
     const [wasm, ...contents] = await Promise.all([TAPIR_MODULE.wasm, ...Object.values(TAPIR_MODEL)].map(unpack));
     const files = Object.fromEntries(names.map((name, i) => [name, contents[i]]));
@@ -74,7 +84,7 @@ const local = (() => {
 
     close() {
       this.readyState = LocalSocket.CLOSED;
-      ask("close", { stream: this.stream });
+      ask("close", { stream: this.stream }).catch(() => undefined); // with the worker the stream is gone, too
     }
 
     #run(promise, then) {

@@ -12,31 +12,46 @@
     button.hidden = hint.hidden = false;
     let recognition;
 
-    const show = (isOn) => {
-      button.textContent = isOn ? "Stop" : "Listen";
-      button.setAttribute("aria-pressed", String(isOn));
+    const listening = (now) => {
+      recognition = now;
+      button.textContent = now ? "Stop" : "Listen";
+    };
+    const complain = (what) => {
+      error.textContent = `The browser's speech recognition says: ${what}`;
+      error.hidden = false;
     };
     const hear = ({ results }) => {
       text.value = [...results].map(([best]) => best.transcript.trim()).join(" ");
       text.dispatchEvent(new InputEvent("input", { inputType: "insertFromPaste" }));
     };
     const listen = () => {
-      recognition = new Recognition();
-      Object.assign(recognition, { lang: "en-US", continuous: true, interimResults: true });
-      recognition.onresult = hear;
-      recognition.onerror = (event) => {
-        error.textContent = `The browser's speech recognition says: ${event.error}`;
-        error.hidden = false;
-      };
-      recognition.onend = () => {
-        recognition = undefined;
-        show(false);
+      const fresh = new Recognition();
+      Object.assign(fresh, { lang: "en-US", continuous: true, interimResults: true });
+      fresh.onresult = hear;
+      fresh.onerror = (event) => complain(event.error);
+      fresh.onend = () => {
+        listening(undefined);
         if (text.value.trim()) document.getElementById("finish").click();
       };
+      try {
+        fresh.start();
+      } catch (thrown) {
+        complain(thrown.message);
+        return;
+      }
       document.getElementById("reset").click();
-      recognition.start();
-      show(true);
+      listening(fresh);
+    };
+    /** Stops at once. Each result has all that was heard since the start, and would bring back what was cleared. */
+    const drop = () => {
+      if (!recognition) return;
+      recognition.onresult = recognition.onerror = recognition.onend = null;
+      recognition.abort();
+      listening(undefined);
     };
     button.addEventListener("click", () => (recognition ? recognition.stop() : listen()));
+    document.addEventListener("click", ({ target }) => {
+      if (target.closest("#reset, #play, #examples button")) drop();
+    });
   }
 }

@@ -177,6 +177,10 @@ export const checks = {
     equal(session.distribution(9), undefined);
     equal([session.intent(), session.intentDistribution(), session.inDomain()], [undefined, undefined, undefined]);
     await refuses(() => session.push("more"), /session is finished/);
+    await refuses(() => session.finish(), /session is finished/);
+    equal(session.labels(), end.labels);
+    session.reset();
+    equal(session.finish().labels, []);
     session.free();
   },
 
@@ -345,5 +349,15 @@ export const checks = {
     await refuses(() => model.tag("play jazz"), /the worker was ended/);
     await refuses(() => TapirWorker.load("chess"), /no model of this name/);
     here.free();
+  },
+
+  async "an answer of a worker that cannot be read is an error for all that wait"() {
+    const model = await TapirWorker.load("snips-small");
+    const asked = [model.tag("play jazz"), model.info()];
+    const refused = asked.map((answer) => refuses(() => answer, /an answer of it cannot be read/));
+    const { worker } = model.line;
+    if (worker.emit) worker.emit("messageerror", new Error()); // in Node
+    else worker.dispatchEvent(new MessageEvent("messageerror"));
+    await Promise.all(refused);
   },
 };

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { runInNewContext } from "node:vm";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 
 import { model, pages } from "../demo/build.js";
 import { BROWSERS, until } from "./browser.js";
@@ -25,6 +25,35 @@ test("its model is the one that ships, with some of the word vectors", () => {
   assert.deepEqual(Object.keys(packed), Object.keys(files));
   for (const [name, bytes] of Object.entries(files)) {
     assert.ok(gunzipSync(Buffer.from(packed[name], "base64")).equals(bytes), `${name} in docs/demo/model.js ${stale}`);
+  }
+});
+
+const LOCAL = readFileSync(new URL("../demo/local.js", import.meta.url), "utf8");
+
+/** What answers the page, with a worker to which this happens when it is asked something. */
+function withWorker(happens) {
+  const wasm = gzipSync("").toString("base64");
+  class Worker extends EventTarget {
+    postMessage() {
+      queueMicrotask(() => this.dispatchEvent(happens()));
+    }
+  }
+  const given = { TAPIR_MODULE: { glue: "", wasm }, TAPIR_MODEL: {}, WORKER: "", Worker };
+  const URL = Object.assign(class extends globalThis.URL {}, { createObjectURL: () => "blob:worker" });
+  return runInNewContext(`${LOCAL};local`, { Blob, DecompressionStream, fetch, Response, URL, ...given });
+}
+
+test("a worker that does not start is an error, and no wait for ever", async () => {
+  for (const [kind, message] of [["error", "not here"], ["error"], ["messageerror"]]) {
+    const local = withWorker(() => Object.assign(new Event(kind), { message }));
+    const answer = await local.fetch("v1/models");
+    assert.equal(answer.status, 500);
+    const expected = new RegExp(`the worker of this page has failed: ${message ?? "it cannot be started"}`);
+    assert.match((await answer.json()).error, expected);
+    // Nor does anything wait that is asked afterwards.
+    const socket = new local.WebSocket("ws://page/v1/stream?threshold=0.5");
+    assert.match(await new Promise((closed) => (socket.onclose = ({ reason }) => closed(reason))), expected);
+    socket.close();
   }
 });
 
@@ -109,8 +138,12 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
       // A recogniser that hears what it is told to: none can hear here.
       await browser.evaluate(`(() => {
         window.SpeechRecognition = class {
-          start() { window.heard = (...texts) => this.onresult({ results: texts.map((transcript) => [{ transcript }]) }); }
+          start() {
+            if (window.deaf) throw new Error("there is no microphone");
+            window.heard = (...texts) => this.onresult?.({ results: texts.map((transcript) => [{ transcript }]) });
+          }
           stop() { this.onend(); }
+          abort() { window.aborted++; }
         };
         const listen = document.getElementById("listen");
         const fresh = listen.cloneNode(true); // without the one that looked for a recogniser
@@ -120,12 +153,36 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
         document.body.append(script);
         fresh.click();
       })()`);
+      const click = (id) => browser.evaluate(`document.getElementById("${id}").click()`);
+      const text = (id) => browser.evaluate(`document.getElementById("${id}").textContent`);
+      const written = () => browser.evaluate("document.getElementById('text').value");
+      assert.equal(await text("listen"), "Stop");
       await browser.evaluate(`heard("play sum")`);
       await until("two labels", async () => (await browser.evaluate(LABELS)).filter(Boolean).length === 2);
       await browser.evaluate(`heard("play some jazz", " by miles davis")`);
       await until("six labels", async () => (await browser.evaluate(LABELS)).filter(Boolean).length === 6);
-      await browser.evaluate("document.getElementById('listen').click()");
+      await click("listen");
       await until("spans are shown", () => browser.evaluate("/miles davis/.test(document.getElementById('spans').textContent)"));
+
+      // One that cannot start says so, leaves the text alone, and can be tried again.
+      await browser.evaluate("void (window.deaf = true)");
+      await click("listen");
+      assert.match(await text("error"), /there is no microphone/);
+      assert.equal(await text("listen"), "Listen");
+      assert.equal(await written(), "play some jazz by miles davis");
+      await browser.evaluate("void (window.deaf = false)");
+
+      // What was cleared or is played is not overwritten by what is heard on.
+      await browser.evaluate("void (window.aborted = 0)");
+      for (const [id, left] of [["reset", ""], ["play", "play jazz"]]) {
+        await click("listen");
+        await browser.evaluate(`heard("play jazz")`);
+        await click(id);
+        await browser.evaluate(`heard("play jazz by miles")`);
+        assert.equal(await written(), left);
+        assert.equal(await text("listen"), "Listen");
+      }
+      assert.equal(await browser.evaluate("aborted"), 2);
     });
   });
 }

@@ -12,6 +12,17 @@ import { checks, likeTheProgram } from "./checks.js";
 import { examples } from "./documents.js";
 import { exchanges, ROOT, SENTENCES } from "./native.js";
 
+/** What a script prints that runs to its end. */
+function run(code) {
+  // In the package's folder its name means itself.
+  const file = new URL(`../.script-${process.pid}.mjs`, import.meta.url);
+  writeFileSync(file, code);
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, [fileURLToPath(file)], { encoding: "utf8", timeout: 60_000 });
+  rmSync(file);
+  assert.equal(status, 0, error?.message ?? stderr);
+  return stdout;
+}
+
 for (const [name, check] of Object.entries(checks)) test(name, check);
 
 for (const name of ["snips-small", "pos"]) {
@@ -45,6 +56,21 @@ test("a model with a pretrained reviser is loaded from its folder", async () => 
   model.free();
 });
 
+test("a worker of which nothing is asked keeps no process alive", () => {
+  const printed = run(`import { TapirWorker } from "tapir-nlp/worker";
+    const model = await TapirWorker.load("snips-small");
+    const session = await model.session();
+    console.log((await model.tag("play some jazz")).labels.join(" "));
+    await session.push(() => 1).catch(() => undefined); // cannot be sent`);
+  assert.equal(printed, "O O B-genre\n");
+});
+
+test("the package has all files that it names, and its licences", () => {
+  const { files } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  for (const file of files) assert.ok(existsSync(new URL(`../${file}`, import.meta.url)), file);
+  assert.deepEqual(files.filter((file) => file.startsWith("LICENSE")), ["LICENSE-APACHE", "LICENSE-MIT"]);
+});
+
 test("the types have the methods that there are, and no others", () => {
   const types = readFileSync(new URL("../index.d.ts", import.meta.url), "utf8");
   for (const type of [Model, Session, Stream]) {
@@ -70,12 +96,7 @@ test("TypeScript takes the types", (t) => {
 
 for (const { document, line, code, shown } of examples("js")) {
   test(`the example at ${document}:${line} runs and prints what is shown`, () => {
-    // In the package's folder its name means itself.
-    const file = new URL(`../.example-${process.pid}-${line}.mjs`, import.meta.url);
-    writeFileSync(file, code);
-    const { status, stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(file)], { encoding: "utf8" });
-    rmSync(file);
-    assert.equal(status, 0, stderr);
-    if (shown !== undefined) assert.equal(stdout, shown);
+    const printed = run(code);
+    if (shown !== undefined) assert.equal(printed, shown);
   });
 }

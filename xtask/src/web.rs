@@ -17,6 +17,7 @@ const SIMD: &str = "-C target-feature=+simd128";
 
 /// What the package has beside the code.
 const MODELS: [&str; 2] = ["snips-small", "pos"];
+const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Pinned, so that what it refuses does not change under us.
 const TYPESCRIPT: &str = "typescript@5.9.3";
@@ -40,7 +41,8 @@ fn test() -> Result<()> {
     }
     kernels()?;
     let browsers = browsers();
-    let files = ["node", "browsers", "demo"].map(|name| format!("npm/test/{name}.test.js"));
+    let files = ["node", "places", "browsers", "demo"];
+    let files = files.map(|name| format!("npm/test/{name}.test.js"));
     let mut command = node();
     command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
     command.env("TAPIR_BROWSERS", browsers.join(","));
@@ -107,6 +109,9 @@ fn build() -> Result<bool> {
     }
     let vectors = "en_300d.tapirvec";
     fs::copy(root.join("crates/tapir-vectors").join(vectors), models.join(vectors))?;
+    for name in LICENSES {
+        fs::copy(root.join(name), root.join("npm").join(name))?;
+    }
     let module = fs::metadata(root.join("npm/wasm/tapir_wasm_bg.wasm"))?.len();
     println!("npm/wasm/tapir_wasm_bg.wasm: {:.1} kB", module as f64 / 1e3);
     Ok(true)
@@ -205,7 +210,7 @@ fn node() -> Command {
     command
 }
 
-/// Copies the files of a model, but for what is said of it.
+/// Copies the files of a model and its README, which names the data that it was made of.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
