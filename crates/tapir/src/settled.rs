@@ -35,11 +35,13 @@ pub(crate) struct Settling {
     /// Of each word that is still held: its label, if that is.
     words: Vec<Option<u16>>,
     intent: Option<u16>,
+    /// Has the utterance ended?
+    ended: bool,
 }
 
 impl Settling {
     pub(crate) fn new(least: f32) -> Self {
-        Self { least, words: Vec::new(), intent: None }
+        Self { least, words: Vec::new(), intent: None, ended: false }
     }
 
     pub(crate) fn set(&mut self, least: f32) {
@@ -47,8 +49,7 @@ impl Settling {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.words.clear();
-        self.intent = None;
+        *self = Self::new(self.least);
     }
 
     /// Only the first labels stay settled.
@@ -79,9 +80,15 @@ impl Settling {
             self.words[i] = log_odds.filter(|log_odds| *log_odds >= bound).map(|_| *label);
             settled.words.extend(self.words[i].map(|_| first + i));
         }
-        // A span has settled when the last of its words has, or the one after them.
-        if !settled.words.is_empty() && session.model().config().scheme != Scheme::Plain {
-            let is_new = |word: usize| settled.words.binary_search(&word).is_ok();
+        // A span has settled when the last of its words has, or the one after them; at the end of
+        // the utterance none comes after them.
+        let ends = session.is_final() && !self.ended;
+        self.ended |= ends;
+        let has_spans = session.model().config().scheme != Scheme::Plain;
+        if has_spans && (ends || !settled.words.is_empty()) {
+            let end = first + labels.len();
+            let is_new =
+                |word: usize| settled.words.binary_search(&word).is_ok() || (ends && word == end);
             let is_settled = |word: usize| match self.words.get(word - first) {
                 Some(word) => word.is_some(),
                 None => session.is_final(),
@@ -99,5 +106,39 @@ impl Settling {
             self.intent = intent.filter(|_| settled.intent);
         }
         settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{FinalPass, Model, SessionOptions, Span};
+
+    /// A span at the end of the utterance settles when nothing can come after it, even if all its
+    /// words were settled before.
+    #[test]
+    fn every_span_of_settled_words_is_said_once() {
+        let parts = crate::doctest::with_intents(crate::doctest::parts());
+        let model = Model::from_parts(parts).unwrap();
+        let words = ["play", "some", "jazz", "by", "miles", "davis"];
+        let mut last = 0;
+        for start in 0..36 {
+            // All that is said settles at once, and nothing is revised.
+            let options = SessionOptions::new().settled(0.01).threshold(1.0);
+            let options = options.final_pass(FinalPass::Policy);
+            let mut session = model.session_with(options).unwrap();
+            let mut said: Vec<Span> = Vec::new();
+            let sentence: Vec<&str> = (0..4).map(|i| words[(start / 6 + i * start) % 6]).collect();
+            for word in &sentence {
+                let settled = session.push(word).unwrap().settled.unwrap_or_default();
+                assert!(settled.spans.iter().all(|span| span.end < session.words()), "{settled:?}");
+                said.extend(settled.spans);
+            }
+            let finish = session.finish().unwrap();
+            let settled = finish.update.settled.unwrap_or_default();
+            said.extend(settled.spans);
+            assert_eq!(said, finish.spans, "{sentence:?}");
+            last += finish.spans.iter().filter(|span| span.end == sentence.len()).count();
+        }
+        assert!(last > 0, "no utterance ends with a span");
     }
 }
