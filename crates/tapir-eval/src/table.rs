@@ -101,7 +101,17 @@ impl Table {
 
 /// Text for HTML and SVG.
 pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace(is_illegal, "\u{fffd}")
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// What XML may not have, not even escaped: control characters but tab and ends of lines, and two
+/// that are none. A figure with one would not be shown.
+fn is_illegal(c: char) -> bool {
+    matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// A share of 1 as the paper writes it.
