@@ -1,6 +1,7 @@
 //! What a user may give: texts, words, names of modes.
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 use tapir::{FinalPass, Mode, SessionOptions};
@@ -60,11 +61,19 @@ pub(crate) fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
             value.get_type().name().map_or_else(|_| "it".to_owned(), |name| name.to_string());
         PyTypeError::new_err(format!("expected a text or a list of words, not {name}"))
     };
-    if value.is_instance_of::<PyBytes>() || value.cast::<PyMapping>().is_ok() {
+    if misleads(value) {
         return Err(wrong());
     }
     let items = value.try_iter().map_err(|_| wrong())?;
     items.map(|item| text(&item?)).collect()
+}
+
+/// Has it items that are not what somebody who gives it wants labelled? Those of bytes are numbers;
+/// those of a mapping, or of a table of pandas, are the names of its columns.
+pub(crate) fn misleads(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyBytes>()
+        || value.cast::<PyMapping>().is_ok()
+        || value.hasattr(intern!(value.py(), "columns")).unwrap_or(false)
 }
 
 /// A text, or an exception that says what was given instead.

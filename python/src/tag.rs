@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyMapping, PyString};
+use pyo3::types::{PyList, PyString};
 use tapir::{Model, Session, SessionOptions};
 
 use crate::error::{error, refused};
-use crate::input::{Given, Options};
+use crate::input::{Given, Options, misleads};
 use crate::tagged::Tagged;
 use crate::watch::{PATIENCE, Watch};
 
@@ -48,7 +48,7 @@ pub(crate) fn tag<'py>(
             "expected a text, or a list of texts or of lists of words, not {name}"
         ))
     };
-    if what.is_instance_of::<PyBytes>() || what.cast::<PyMapping>().is_ok() {
+    if misleads(what) {
         return Err(wrong(what));
     }
     let items = what.try_iter().map_err(|_| wrong(what))?;

@@ -86,13 +86,24 @@ impl Trace {
 
     /// For a notebook. A picture, since a figure in the page would bring its style to the page.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let svg = self.0.to_svg(true);
+        let svg = self.to_svg();
         let code = py.import("base64")?.call_method1("b64encode", (svg.as_bytes(),))?;
         let code: String = code.call_method1("decode", ("ascii",))?.extract()?;
         Ok(format!(
             "<img alt=\"labels at every step\" style=\"max-width:none\" \
              src=\"data:image/svg+xml;base64,{code}\">"
         ))
+    }
+
+    /// For pickle: a trace from its JSON.
+    #[staticmethod]
+    fn _restore(json: &str) -> PyResult<Self> {
+        serde_json::from_str(json).map(Self).map_err(error)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let json = serde_json::to_string(&slf.get().0).map_err(error)?;
+        Ok((slf.get_type().getattr("_restore")?, (json,)))
     }
 
     fn __str__(&self) -> String {

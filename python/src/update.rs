@@ -490,6 +490,23 @@ impl Finish {
 
 #[pymethods]
 impl Finish {
+    #[new]
+    fn new(
+        first: usize,
+        labels: Vec<String>,
+        spans: Vec<PyRef<'_, Span>>,
+        update: Py<Update>,
+    ) -> Self {
+        let labels = labels.iter().map(|label| label.as_str().into()).collect();
+        let spans = spans.iter().map(|span| (**span).clone()).collect();
+        Self { first, labels, spans, update }
+    }
+
+    fn __getnewargs__(&self, py: Python<'_>) -> (usize, Vec<&str>, Vec<Span>, Py<Update>) {
+        let labels = self.labels.iter().map(|label| &**label).collect();
+        (self.first, labels, self.spans.clone(), self.update.clone_ref(py))
+    }
+
     /// The final labels of all words from `first` on.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -94,6 +97,40 @@ def test_datasets_are_corpora(corpus: Corpus) -> None:
     assert tapir.sentences(dataset) == tapir.sentences(corpus)
 
 
+class Numbered:
+    """Stands for a `datasets.Dataset` of one sentence, which stores any number as a label."""
+
+    column_names = ["tokens", "ner_tags"]
+
+    def __init__(self, labels: list[int | None]) -> None:
+        names = type("ClassLabel", (), {"names": ["O", "B-genre"]})()
+        self.features = {"tokens": None, "ner_tags": type("List", (), {"feature": names})()}
+        self.labels = labels
+
+    def __iter__(self) -> Any:
+        return iter([{"tokens": ["play", "jazz"], "ner_tags": self.labels}])
+
+
+def test_a_word_without_a_label_is_not_given_the_last_one() -> None:
+    assert tapir.sentences(Numbered([0, 1])) == [(["play", "jazz"], ["O", "B-genre"])]
+    bad: list[list[int | None]] = [[0, -1], [0, 2], [0, None]]
+    for labels in bad:
+        with pytest.raises(tapir.Error, match=f"sentence 0: label {labels[1]} is none of the 2"):
+            tapir.sentences(Numbered(labels))
+
+
+def test_a_word_without_a_sentence_is_not_lost() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = {"word": ["play", "some", "jazz"], "tag": ["O", "O", "B-genre"]}
+    for ids in ([1, None, 2], ["a", None, "b"], [1.0, float("nan"), 2.0]):
+        with pytest.raises(tapir.Error, match="row 1: column 'sentence' is empty"):
+            tapir.sentences(pandas.DataFrame({"sentence": ids, **rows}))
+    # Whatever the frame's own index is.
+    frame = pandas.DataFrame({"sentence": [1, 1, None], **rows}, index=[7, 7, 7])
+    with pytest.raises(tapir.Error, match="row 2"):
+        tapir.sentences(frame)
+
+
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
@@ -135,10 +172,21 @@ def test_a_trace_shows_itself(snips: tapir.Model) -> None:
     trace = snips.trace("add step to me <b>")
     html = trace._repr_html_()
     assert html.startswith("<img ") and "data:image/svg+xml;base64," in html
-    assert trace.to_svg().startswith("<svg ") and "<b>" not in trace.to_svg()
+    assert trace.to_svg().startswith("<svg ")
     assert "<!doctype html>" in trace.to_html()
     assert trace.edits == 1 and "◆I-entity_name" in str(trace)
     assert repr(trace) == "<tapir.Trace of \"add step to me b\": 1 edits; print it>"
     assert trace == snips.trace(snips.words("add step to me <b>"))
     with pytest.raises(tapir.Error, match="no words"):
         snips.trace(" ")
+
+
+def test_a_figure_of_any_word_is_well_formed(snips: tapir.Model) -> None:
+    trace = snips.trace(["play", "<b>", "&amp;", "a\0b\x01\x0b\x0c\x1b\uffff", "\x7f\t\x85"])
+    assert "<b>" not in trace.to_svg() and "<b></" not in trace.to_html()
+    image = re.search('base64,([^"]+)"', trace._repr_html_())
+    assert image is not None
+    for svg in (trace.to_svg(), base64.b64decode(image[1]).decode()):
+        shown = [text.text for text in ElementTree.fromstring(svg).iter() if text.text]
+        for word in ("<b>", "&amp;", "a\ufffdb" + 5 * "\ufffd"):
+            assert word in shown

@@ -39,6 +39,20 @@ def test_wrong_types(snips: tapir.Model, value: Any) -> None:
     assert len(session) == 0
 
 
+def test_tables_are_not_taken_for_their_columns(snips: tapir.Model) -> None:
+    pandas, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"text": ["play some jazz"], "id": ["7"]})
+    session = snips.session()
+    for table in (frame, pa.Table.from_pandas(frame)):
+        for call in (snips.tag, snips.trace, session.update):
+            with pytest.raises(TypeError, match=f"not {type(table).__name__}"):
+                call(table)
+        with pytest.raises(TypeError, match="item 1"):
+            snips.tag(["play", table])
+    assert len(session) == 0
+    assert [len(one) for one in snips.tag(frame["text"])] == [3]
+
+
 def test_the_item_at_fault_is_named(snips: tapir.Model) -> None:
     with pytest.raises(TypeError, match="item 1: expected a text or a list of words, not float"):
         snips.tag(["play", NAN])  # type: ignore[list-item]

@@ -46,6 +46,13 @@ def test_results_are_pickled(snips: tapir.Model, protocol: int) -> None:
     ):
         again = pickle.loads(pickle.dumps(thing, protocol))
         assert again == thing and repr(again) == repr(thing)
+    trace = snips.trace(TEXTS[2])
+    again = pickle.loads(pickle.dumps(trace, protocol))
+    assert again == trace and again.to_svg() == trace.to_svg() and str(again) == str(trace)
+    end = session.finish()
+    back = pickle.loads(pickle.dumps(end, protocol))
+    assert (back.first, back.labels, back.spans) == (end.first, end.labels, end.spans)
+    assert back.update == end.update and repr(back) == repr(end) and back.spans
     with pytest.raises(TypeError, match="pickle the model and the words"):
         pickle.dumps(session, protocol)
     error = pickle.loads(pickle.dumps(tapir.Error("why"), protocol))

@@ -105,3 +105,18 @@ def test_one_node_of_two_is_killed(snips: tapir.Model, tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_at_once(snips: tapir.Model) -> None:
     with pytest.raises(tapir.Error, match="threshold"):
         tapir_ray.label(object(), model=snips, threshold=2)
+
+
+class Known:
+    """Stands for a dataset whose columns are known before it is read."""
+
+    def columns(self, fetch_if_missing: bool = True) -> list[str]:
+        assert not fetch_if_missing, "nothing is read for it"
+        return ["text", "words"]
+
+
+def test_columns_that_are_there_are_said_at_once(snips: tapir.Model) -> None:
+    with pytest.raises(tapir.Error, match="a column 'words' already.*prefix="):
+        tapir_ray.label(Known(), model=snips)
+    with pytest.raises(tapir.Error, match="no column 'body'; there are"):
+        tapir_ray.label(Known(), "body", model=snips, prefix="tapir_")

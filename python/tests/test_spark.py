@@ -64,3 +64,25 @@ def test_labels_do_not_depend_on_partitions(
             assert (row.slot_words, row.slot_labels) == (tagged.words, tagged.labels)
             spans = [span.asDict() for span in row.slot_spans]
             assert spans == tagged.to_dict()["spans"]
+
+
+def test_columns_that_are_there_are_said_at_once(spark: Any, snips: tapir.Model) -> None:
+    frame = spark.createDataFrame([("play some jazz", "x")], "text string, Words string")
+    # Spark takes both for one column.
+    with pytest.raises(tapir.Error, match="a column 'Words' already.*prefix="):
+        tapir_spark.label(frame, model=snips)
+    with pytest.raises(tapir.Error, match="no column 'body'; there are"):
+        tapir_spark.label(frame, "body", model=snips, prefix="tapir_")
+    [row] = tapir_spark.label(frame, model=snips, prefix="tapir_").collect()
+    assert row.Words == "x" and row.tapir_words == ["play", "some", "jazz"]
+
+
+def test_one_bad_row_can_be_left_out(spark: Any, snips: tapir.Model) -> None:
+    rows = [(0, "play some jazz"), (1, "x" * 5000), (2, None), (3, "book a table")]
+    frame = spark.createDataFrame(rows, "id long, text string").coalesce(1)
+    found = tapir_spark.label(frame, model=snips, errors="null").collect()
+    labels = {row.id: row.labels for row in found}
+    expected = snips.tag(["play some jazz", "book a table"])
+    assert labels == {0: expected[0].labels, 1: None, 2: None, 3: expected[1].labels}
+    with pytest.raises(Exception, match="longer than the limit"):
+        tapir_spark.label(frame, model=snips).collect()

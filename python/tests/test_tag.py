@@ -109,6 +109,14 @@ def test_progress_is_shown(snips: tapir.Model, capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().err == "", "no bar where nobody looks"
 
 
+@pytest.mark.parametrize("progress", [None, True])
+def test_a_program_without_a_console_shows_no_progress(
+    snips: tapir.Model, monkeypatch: pytest.MonkeyPatch, progress: bool | None
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert len(snips.tag(["play some jazz"] * 3, progress=progress)) == 3
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent as Unix does")
 @pytest.mark.parametrize(
     "work",

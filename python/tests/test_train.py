@@ -34,6 +34,33 @@ def test_words_that_a_file_cannot_hold(tmp_path: Path, word: str) -> None:
         tapir.write_task(tmp_path, [([word], ["O"])], SENTENCES)
 
 
+@pytest.mark.parametrize("word", ["-DOCSTART-", "-DOCSTART-X", "\ufeff", "\ufeffplay"])
+def test_words_that_mean_something_else_in_a_file(tmp_path: Path, word: str) -> None:
+    for sentences in ([(["play", word], ["O", "O"])], [(["play"], ["O"]), ([word], ["O"])]):
+        with pytest.raises(tapir.Error, match=f"sentence {len(sentences) - 1}: the word"):
+            tapir.write_task(tmp_path, sentences, SENTENCES)
+    assert list(tmp_path.iterdir()) == [], "nothing is half-written"
+    task = tapir.write_task(tmp_path, [(["a" + word], ["O"])] * 2, [(["a" + word], ["O"])])
+    assert tapir.load_corpus(str(task)) == [(["a" + word], ["O"])]
+
+
+def test_settings_are_those_of_presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    def train(preset: str, out: Path, settings: list[str], *_: Any) -> str:
+        given.extend(settings)
+        return "{}"
+
+    monkeypatch.setattr(_tapir, "train", train, raising=False)
+    settings = {
+        "a": True, "b": False, "c": 7, "d": 0.5, "e": "shop.toml", "f": ["x", "ü"], "g": (True, 1),
+    }
+    tapir.train("small/snips", tmp_path, settings=settings, seed=3)
+    assert given == [
+        "a=true", "b=false", "c=7", "d=0.5", "e=shop.toml", 'f=["x", "ü"]', "g=[true, 1]", "seed=3",
+    ]
+
+
 @pytest.mark.skipif(hasattr(_tapir, "train"), reason="this build can train")
 def test_a_build_without_training_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match="--features train"):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from ._tapir import Model, Tagged
+from ._given import GivenModel, load
+from ._tapir import Error, Model, Tagged
 
 WORDS = pa.list_(pa.string())
 SPAN = pa.struct(
@@ -21,6 +23,13 @@ SPAN = pa.struct(
 #: The columns that are added, with their types; `intent` as well, if the model knows intents.
 COLUMNS = {"words": WORDS, "labels": WORDS, "spans": pa.list_(SPAN)}
 
+#: Options of `Model.tag` that the engine sees to: it has as many workers as it has cores, and shows
+#: its own progress.
+ENGINE = ("threads", "progress")
+
+#: What becomes of a text that cannot be labelled: the job ends, or the row has no labels.
+Errors: TypeAlias = Literal["raise", "null"]
+
 #: The models of this process, by what they were made from.
 _MODELS: dict[bytes, Model] = {}
 
@@ -28,11 +37,23 @@ _MODELS: dict[bytes, Model] = {}
 class Labeller:
     """Labels a column. It is sent to workers, and loads its model once in each process."""
 
-    def __init__(self, model: Model | str, column: str, prefix: str, options: dict[str, Any]):
-        loaded = model if isinstance(model, Model) else Model.load(model)
+    def __init__(
+        self,
+        model: GivenModel,
+        column: str,
+        prefix: str,
+        options: dict[str, Any],
+        errors: Errors = "raise",
+    ):
+        loaded = load(model)
         # What is wrong with the options is said here, and not by a worker far away.
+        for option in ENGINE:
+            if option in options:
+                raise Error(f"{option!r} is not for a column: leave it to the engine")
+        if errors not in ("raise", "null"):
+            raise Error(f'errors={errors!r}: expected "raise" or "null"')
         loaded.tag("", **options)
-        self.column, self.prefix, self.options = column, prefix, options
+        self.column, self.prefix, self.options, self.errors = column, prefix, options, errors
         self.kinds = {**COLUMNS, "intent": pa.string()} if loaded.intents else COLUMNS
         self._data = pickle.dumps(loaded)
         self._key = hashlib.sha256(self._data).digest()
@@ -49,19 +70,50 @@ class Labeller:
         """The names and types of what is added."""
         return {self.prefix + name: kind for name, kind in self.kinds.items()}
 
+    def check(self, names: Sequence[str], *, ignore_case: bool = False) -> None:
+        """Refuses a table that lacks the column, or has one of those that are added."""
+        if self.column not in names:
+            raise Error(f"there is no column {self.column!r}; there are {list(names)}")
+        fold = str.lower if ignore_case else str
+        there = {fold(name): name for name in names}
+        for name in map(fold, self.columns()):
+            if name in there:
+                raise Error(
+                    f"there is a column {there[name]!r} already; begin the names of the new ones "
+                    'with something else: prefix="tapir_"'
+                )
+
     def __call__(self, table: Any) -> Any:
         """A table or a batch of rows with its labels. What has no text has no labels."""
+        self.check(table.schema.names)
         texts = table.column(self.column).to_pylist()
-        # One thread: the engine has as many workers as it has cores.
-        given = [text for text in texts if text is not None]
-        tagged = iter(self.model.tag(given, threads=1, progress=False, **self.options))
-        rows = [None if text is None else _row(next(tagged)) for text in texts]
+        tagged = iter(self._tag([text for text in texts if text is not None]))
+        sentences = [None if text is None else next(tagged) for text in texts]
+        rows = [None if sentence is None else sentence.to_dict() for sentence in sentences]
         for name, kind in self.kinds.items():
             values = [None if row is None else row[name] for row in rows]
             table = table.append_column(self.prefix + name, pa.array(values, kind))
         return table
 
+    def _tag(self, texts: list[Any]) -> Sequence[Tagged | None]:
+        try:
+            return self._tag_all(texts)
+        except Error:
+            # Each alone, so that no other loses its labels.
+            return [self._tag_one(text) for text in texts]
 
-def _row(tagged: Tagged) -> dict[str, Any]:
-    """What is kept of a sentence."""
-    return tagged.to_dict()
+    def _tag_one(self, text: Any) -> Tagged | None:
+        try:
+            return self._tag_all([text])[0]
+        except Error as error:
+            if self.errors == "null":
+                return None
+            reason = str(error).removeprefix("item 0: ")
+            raise Error(
+                f"column {self.column!r}, the text that begins {text[:40]!r}: {reason}; "
+                'errors="null" gives such rows no labels'
+            ) from None
+
+    def _tag_all(self, texts: list[Any]) -> list[Tagged]:
+        # One thread: the engine has as many workers as it has cores.
+        return self.model.tag(texts, threads=1, progress=False, **self.options)

@@ -28,9 +28,9 @@ def start(what: str, total: int, progress: bool | None) -> Bar | None:
     """A bar for so many pieces of work.
 
     Without a wish (None) there is one on a terminal and in a notebook, if tqdm is installed. Who
-    wishes for one (True) and lacks tqdm is told.
+    wishes for one (True) and lacks tqdm is told. A program without a console has none.
     """
-    if progress is False:
+    if progress is False or sys.stderr is None:
         return None
     if progress is None and not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return None

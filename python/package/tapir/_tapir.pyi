@@ -1,7 +1,7 @@
 """The compiled module. Its docstrings are in the module itself."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias, final, overload
 
 import numpy as np
@@ -14,6 +14,7 @@ __all__ = [
     "load_corpus",
     "evaluate",
     "sweep",
+    "spans",
     "Model",
     "Session",
     "Tagged",
@@ -64,7 +65,7 @@ class Update:
         step: int,
         action: _Action | None = None,
         policy: float | None = None,
-        edits: Iterable[Edit] = ...,
+        edits: Sequence[Edit] = ...,
         length: int = 0,
         committed: int = 0,
         intent: Intent | None = None,
@@ -169,6 +170,9 @@ class Span:
 
 @final
 class Finish:
+    def __new__(
+        cls, first: int, labels: list[str], spans: list[Span], update: Update
+    ) -> Finish: ...
     @property
     def first(self) -> int: ...
     @property
@@ -177,6 +181,7 @@ class Finish:
     def spans(self) -> list[Span]: ...
     @property
     def update(self) -> Update: ...
+    def __getnewargs__(self) -> tuple[int, list[str], list[Span], Update]: ...
 
 @final
 class Tagged:
@@ -229,6 +234,8 @@ class Trace:
     def to_html(self) -> str: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
+    @staticmethod
+    def _restore(json: str) -> Trace: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 

@@ -113,9 +113,21 @@ def _dataset(dataset: Any, words: str | None, labels: str | None) -> list[Senten
     def rows() -> Iterator[Sentence]:
         for i, row in enumerate(dataset):
             tags = row[labels]
-            yield _pair(i, row[words], tags if names is None else [names[tag] for tag in tags])
+            if names is not None:
+                tags = [_name(i, tag, names) for tag in tags]
+            yield _pair(i, row[words], tags)
 
     return list(rows())
+
+
+def _name(i: int, tag: int | None, names: list[str]) -> str:
+    """The name of a label of a `ClassLabel`. Words without one have -1."""
+    if tag is None or not 0 <= tag < len(names):
+        raise Error(
+            f"sentence {i}: label {tag} is none of the {len(names)} that the dataset names; each "
+            "word needs one"
+        )
+    return names[tag]
 
 
 def _frame(
@@ -131,5 +143,11 @@ def _frame(
         pairs = zip(frame[words], frame[labels], strict=True)
         return [_pair(i, first, second) for i, (first, second) in enumerate(pairs)]
     sentence = _column(columns, sentence, SENTENCE, "sentence")
+    missing = frame[sentence].isna().to_numpy()
+    if missing.any():
+        raise Error(
+            f"row {missing.argmax()}: column {sentence!r} is empty; it says for each word which "
+            "sentence it is in"
+        )
     groups = frame.groupby(sentence, sort=False)
     return [_pair(i, group[words], group[labels]) for i, (_, group) in enumerate(groups)]

@@ -14,16 +14,17 @@ from typing import Any
 
 from ray.data import Dataset
 
-from ._columns import Labeller
-from ._tapir import Model
+from ._columns import Errors, Labeller
+from ._given import GivenModel
 
 
 def label(
     dataset: Dataset,
     column: str = "text",
     *,
-    model: Model | str = "snips",
+    model: GivenModel = "snips",
     prefix: str = "",
+    errors: Errors = "raise",
     batch_size: int = 1024,
     resources: dict[str, Any] | None = None,
     **options: Any,
@@ -32,9 +33,16 @@ def label(
 
     `model` is a name that ships, a path that is looked up here, or a model; workers need no files.
     `options` are those of `Model.tag`: `threshold`, `window`, `mode`, `final_pass`. `resources` are
-    those of `Dataset.map_batches`, such as `num_cpus`. Rows without a text get no labels.
+    those of `Dataset.map_batches`, such as `num_cpus`.
+
+    Rows without a text get no labels. A text that cannot be labelled, of more than 10,000 words or
+    with one of more than 4,096 bytes, ends the job; with `errors="null"` its row gets no labels.
     """
-    labeller = Labeller(model, column, prefix, options)
+    labeller = Labeller(model, column, prefix, options, errors)
+    # Many datasets know their columns only when they are read; then a worker looks.
+    names = dataset.columns(fetch_if_missing=False)
+    if names:
+        labeller.check(names)
     return dataset.map_batches(
         # A function, and not an actor: Ray runs those of a lost machine again elsewhere.
         lambda table: labeller(table),

@@ -17,6 +17,9 @@ MISSING = (
     "pip install ./python --config-settings build-args='--features train'"
 )
 
+#: How lines begin that readers of column files skip, and how files may begin.
+MARKS = ("-DOCSTART-", "\ufeff")
+
 
 def train(
     preset: str,
@@ -44,9 +47,22 @@ def train(
     changes = dict(settings or {})
     if seed is not None:
         changes["seed"] = seed
-    given = [f"{key}={value}" for key, value in changes.items()]
+    given = [f"{key}={_toml(value)}" for key, value in changes.items()]
     run: dict[str, Any] = json.loads(compiled(preset, out, given, data, epochs, show))
     return run
+
+
+def _toml(value: Any) -> str:
+    """A value as presets have it. A text needs no quotes, but in a list."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        items = (
+            json.dumps(item, ensure_ascii=False) if isinstance(item, str) else _toml(item)
+            for item in value
+        )
+        return f"[{', '.join(items)}]"
+    return str(value)
 
 
 def write_task(
@@ -96,15 +112,21 @@ def _name(place: Path) -> str:
 
 
 def _write(file: Path, corpus: Iterable[Sentence]) -> None:
-    """Two columns, a blank line between sentences."""
-    with file.open("w", encoding="utf-8") as out:
-        for i, (words, labels) in enumerate(corpus):
-            for text in (*words, *labels):
-                if not text or any(letter.isspace() for letter in text):
-                    raise _tapir.Error(
-                        f"{file.name}, sentence {i}: {text!r} is empty or has a space; a column "
-                        "file cannot hold it"
-                    )
-            rows = zip(words, labels, strict=True)
-            out.writelines(f"{word}\t{label}\n" for word, label in rows)
-            out.write("\n")
+    """Two columns, a blank line between sentences; nothing if a sentence is at fault."""
+    rows = (_rows(f"{file.name}, sentence {i}", one) for i, one in enumerate(corpus))
+    file.write_bytes("".join(rows).encode())
+
+
+def _rows(place: str, sentence: Sentence) -> str:
+    words, labels = sentence
+    for text in (*words, *labels):
+        if not text or any(letter.isspace() for letter in text):
+            raise _tapir.Error(
+                f"{place}: {text!r} is empty or has a space; a column file cannot hold it"
+            )
+    for word in words:
+        if word.startswith(MARKS):
+            raise _tapir.Error(
+                f"{place}: the word {word!r} means something else in a column file; leave it out"
+            )
+    return "".join(f"{word}\t{label}\n" for word, label in zip(words, labels, strict=True)) + "\n"

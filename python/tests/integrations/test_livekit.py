@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 from unittest import mock
@@ -87,3 +88,50 @@ def test_text_that_an_agent_writes(snips: tapir.Model) -> None:
 
     assert asyncio.run(run()) == "Play some jazz"
     assert heard == [["play"], ["play", "some"], ["play", "some", "jazz"]]
+
+
+def test_what_cannot_be_labelled_passes(
+    snips: tapir.Model, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception would stop the pump of LiveKit, and nothing would be heard any more."""
+    kinds = stt.SpeechEventType
+    texts = [
+        (kinds.INTERIM_TRANSCRIPT, "Play sum"),
+        (kinds.INTERIM_TRANSCRIPT, "Play " + "x" * 5000),
+        (kinds.INTERIM_TRANSCRIPT, "Play \ud800"),
+        (kinds.FINAL_TRANSCRIPT, "Play " + "x" * 5000),
+        (kinds.INTERIM_TRANSCRIPT, "Play some jazz"),
+    ]
+    events = [
+        stt.SpeechEvent(kind, alternatives=[stt.SpeechData(language="en", text=text)])
+        for kind, text in texts
+    ]
+    heard: list[Labelled] = []
+
+    async def run() -> list[Any]:
+        async def on_labels(labelled: Labelled) -> None:
+            heard.append(labelled)
+            raise RuntimeError("on_labels has a fault")
+
+        passed = label_speech(stream(events), Utterance(snips), on_labels)
+        return [event async for event in passed]
+
+    with caplog.at_level(logging.WARNING):
+        assert asyncio.run(run()) == events
+    assert [one.words for one in heard] == [["play", "sum"], ["play", "some", "jazz"]]
+    first = heard[1].update.edits[0]
+    assert (first.position, first.old) == (0, None), "the refused last one ended the utterance"
+    said = [record.getMessage() for record in caplog.records if "tapir" in record.name]
+    assert sum("has no labels" in one for one in said) == 3
+    assert sum("on_labels failed" in one for one in said) == 2
+
+
+def test_an_agent_speaks_on_when_labels_fail(snips: tapir.Model) -> None:
+    async def run() -> str:
+        async def on_labels(labelled: Labelled) -> None:
+            raise RuntimeError("on_labels has a fault")
+
+        pieces = stream(["Play ", "x" * 5000, " jazz"])
+        return "".join([piece async for piece in label_text(pieces, Utterance(snips), on_labels)])
+
+    assert asyncio.run(run()).endswith("x jazz")

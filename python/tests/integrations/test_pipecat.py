@@ -11,6 +11,7 @@ import tapir
 pytest.importorskip("pipecat", reason="pip install pipecat-ai")
 
 from pipecat.frames.frames import (
+    ErrorFrame,
     Frame,
     InterimTranscriptionFrame,
     TextFrame,
@@ -63,3 +64,19 @@ def test_users_do_not_mix(snips: tapir.Model) -> None:
     assert [frame.user_id for frame in labels] == ["ann", "ben", "ann", "ben"]
     assert labels[2].labelled.labels == snips.tag("play some jazz").labels
     assert labels[3].labelled.labels == snips.tag("book a table in boston").labels
+
+
+def test_what_cannot_be_labelled_passes(snips: tapir.Model) -> None:
+    frames = [
+        InterimTranscriptionFrame("play sum", "ann", "0"),
+        InterimTranscriptionFrame("play " + "x" * 5000, "ann", "1"),
+        InterimTranscriptionFrame("play some jazz", "ann", "2"),
+    ]
+    down, up = asyncio.run(run_test(TapirProcessor(snips), frames_to_send=frames))
+    labels = [frame for frame in down if isinstance(frame, LabelsFrame)]
+    assert len(down) == 5 and [frame.labelled.words for frame in labels] == [
+        ["play", "sum"], ["play", "some", "jazz"],
+    ]
+    assert [edit.position for edit in labels[1].labelled.update.edits] == [1, 2]
+    [fault] = [frame for frame in up if isinstance(frame, ErrorFrame)]
+    assert "longer than the limit" in fault.error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import types
 from typing import Any
@@ -207,3 +208,97 @@ def test_an_utterance_that_is_taken_back_is_about_nothing() -> None:
 def test_a_model_without_intents_says_so(pos: tapir.Model) -> None:
     with pytest.raises(ValueError, match="knows no intents"):
         DialogueActModule(pos)
+
+
+def test_an_act_is_grounded_in_what_is_there() -> None:
+    recogniser, module = Recogniser(), DialogueActModule("snips")
+    module.process_update(recogniser.say("play some jazz"))
+    [act] = module.current_output
+    # Neither act nor concepts depend on the last word.
+    module.process_update(recogniser.say("play some jazz please"))
+    act.grounded_in = gone = recogniser.current_output.pop()
+    message = module.process_update(UpdateMessage.from_iu(gone, UpdateType.REVOKE))
+    assert [(unit, kind) for unit, kind in message or ()] == [(act, UpdateType.UPDATE)]
+    assert act.grounded_in is recogniser.current_output[-1]
+    assert act.concepts == {"genre": ["jazz"]}
+
+
+@pytest.mark.parametrize("bad", ["x" * 5000, "\ud800"])
+def test_a_unit_that_nobody_can_read_is_left_out(
+    snips: tapir.Model, bad: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    listener.hear(module.process_update(recogniser.say("play some")))
+    listener.hear(module.process_update(recogniser.say(f"play some {bad}")))
+    assert listener.read() == labels(snips, "play some")
+    listener.hear(module.process_update(recogniser.say(f"play some {bad} jazz")))
+    assert listener.read() == labels(snips, "play some jazz")
+    assert len([record for record in caplog.records if "leaves a unit out" in record.message]) == 1
+    # Its text may be mended.
+    unit = recogniser.current_output[2]
+    unit.text = "slow"
+    listener.hear(module.process_update(UpdateMessage.from_iu(unit, UpdateType.UPDATE)))
+    assert listener.read() == labels(snips, "play some slow jazz")
+    message = UpdateMessage()
+    for unit in recogniser.current_output:
+        message.add_iu(unit, UpdateType.COMMIT)
+    listener.hear(module.process_update(message))
+    assert listener.committed == listener.units
+
+
+def test_a_module_that_runs_outlives_a_unit_that_nobody_can_read(snips: tapir.Model) -> None:
+    recogniser, module, heard = Recogniser(), TapirModule(snips), list[Any]()
+    queue = retico_core.IncrementalQueue(module, None)
+    recogniser.subscribe(module)
+    module.add_right_buffer(queue)
+    module.run()
+    try:
+        recogniser.append(recogniser.say("x" * 5000))
+        recogniser.append(recogniser.say("x" * 5000 + " play"))
+        heard = list(queue.get(timeout=20))
+    finally:
+        module.stop()
+    assert [(unit.text, kind) for unit, kind in heard] == [("play", UpdateType.ADD)]
+
+
+def test_the_end_waits_for_the_thread_of_the_module(snips: tapir.Model) -> None:
+    recogniser, module = Recogniser(), TapirModule(snips, end_on_commit=False)
+    queue = retico_core.IncrementalQueue(module, None)
+    module.add_right_buffer(queue)
+    module.append(module.process_update(recogniser.say("play jazz")))
+    queue.get_nowait()
+    end = threading.Thread(target=module.end)
+    with module.mutex:
+        end.start()
+        end.join(0.3)
+        assert end.is_alive() and queue.empty(), "an update is going on"
+    end.join(20)
+    kinds = [kind for _, kind in queue.get_nowait()]
+    assert kinds == [UpdateType.COMMIT] * 2
+
+
+def test_what_is_committed_is_never_altered(snips: tapir.Model) -> None:
+    """Not even if the recogniser takes back so much that the utterance is read anew."""
+    recogniser, listener = Recogniser(), Listener()
+    module = TapirModule(snips, window=4, undo=2, threshold=1.0)
+    words = "play some jazz by miles davis".split() * 3
+    for count in range(1, len(words) + 1):
+        listener.hear(module.process_update(recogniser.say(" ".join(words[:count]))))
+    committed = {id(unit): (unit.text, unit.label) for unit in listener.committed}
+    assert len(committed) > 6
+    altered: list[Any] = []
+
+    def hear(message: UpdateMessage | None) -> None:
+        altered.extend(unit for unit, _ in message or () if id(unit) in committed)
+        listener.hear(message)
+
+    # An UPDATE of one, by which others would have other labels; then all of them are taken back.
+    unit = recogniser.current_output[0]
+    unit.text = "rate"
+    hear(module.process_update(UpdateMessage.from_iu(unit, UpdateType.UPDATE)))
+    assert [unit.text for unit in listener.units] == words, "its word is committed"
+    hear(module.process_update(recogniser.say("rate a table")))
+    assert altered == []
+    for unit in listener.committed:
+        assert (unit.text, unit.label) == committed[id(unit)] and not unit.revoked
+    assert [unit.text for unit in listener.units[len(committed) :]] == ["a", "table"]

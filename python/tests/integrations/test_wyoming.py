@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,14 +18,20 @@ pytest.importorskip("wyoming", reason="pip install wyoming")
 
 from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart
 from wyoming.client import AsyncClient
+from wyoming.error import Error as Refusal
 from wyoming.event import Event
 from wyoming.info import Describe, Info
 from wyoming.intent import Intent, NotRecognized, Recognize
 
+from tapir.integrations import Labelled, Utterance
 from tapir.integrations.wyoming import serve
 
 
-def with_client(model: tapir.Model, talk: Callable[[AsyncClient], Awaitable[None]]) -> None:
+def with_client(
+    model: tapir.Model, talk: Callable[[AsyncClient], Awaitable[None]], clients: int = 1
+) -> None:
+    """Has clients talk to a server, all at once."""
+
     async def run() -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -31,8 +39,13 @@ def with_client(model: tapir.Model, talk: Callable[[AsyncClient], Awaitable[None
         server = asyncio.create_task(serve(uri, model))
         for _ in range(100):
             with contextlib.suppress(OSError):
-                async with AsyncClient.from_uri(uri) as client:
-                    await asyncio.wait_for(talk(client), timeout=30)
+                async with contextlib.AsyncExitStack() as stack:
+                    all_of_them = [
+                        await stack.enter_async_context(AsyncClient.from_uri(uri))
+                        for _ in range(clients)
+                    ]
+                    talks = asyncio.gather(*map(talk, all_of_them))
+                    await asyncio.wait_for(talks, timeout=30)
                     break
             await asyncio.sleep(0.05)
         else:
@@ -90,3 +103,122 @@ def test_transcripts_that_stream(snips: tapir.Model) -> None:
         assert final.context == {"final": True, "settled": 3}
 
     with_client(snips, talk)
+
+
+async def ask_with(client: AsyncClient, kind: str, data: Any) -> Event:
+    """Asks with a request as it stands, which the package itself would not send."""
+    writer = client._writer
+    assert writer is not None
+    writer.write(json.dumps({"type": kind, "data": data}).encode() + b"\n")
+    answer = await client.read_event()
+    assert answer is not None, "the connection has ended"
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "reason"),
+    [
+        ("recognize", {}, "`text` must be a string, not null"),
+        ("recognize", {"text": None}, "`text` must be a string, not null"),
+        ("recognize", {"text": ["play"]}, "`text` must be a string"),
+        ("recognize", [1], "`text` must be a string, not null"),
+        ("recognize", {"text": "play", "context": "partial"}, "`context` must be an object"),
+        ("recognize", {"text": "play", "context": {"id": "\ud800"}}, "surrogates not allowed"),
+        ("recognize", {"text": "play \ud800"}, "surrogates not allowed"),
+        ("recognize", {"text": "x" * 5000}, "longer than the limit"),
+        ("recognize", {"text": "play " * 10_001}, "10001 words are more than the 10000"),
+        ("transcript-chunk", {}, "`text` must be a string, not null"),
+        ("transcript-chunk", {"text": "x" * 5000}, "longer than the limit"),
+        ("transcript", {"text": None}, "`text` must be a string, not null"),
+        ("transcript", {"text": "play", "context": 7}, "`context` must be an object, not 7"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_and_the_connection_goes_on(
+    snips: tapir.Model, kind: str, data: Any, reason: str
+) -> None:
+    async def talk(client: AsyncClient) -> None:
+        refusal = await ask_with(client, kind, data)
+        assert Refusal.is_type(refusal.type) and reason in Refusal.from_event(refusal).text
+        intent = Intent.from_event(await ask(client, Recognize("play some jazz")))
+        assert [one.value for one in intent.entities] == ["jazz"]
+
+    with_client(snips, talk)
+
+
+def test_texts_without_end_are_refused(snips: tapir.Model) -> None:
+    async def talk(client: AsyncClient) -> None:
+        await client.write_event(TranscriptStart().event())
+        for _ in range(2):
+            await client.write_event(TranscriptChunk("." * 600_000).event())
+        assert NotRecognized.is_type((await client.read_event() or Event("")).type)
+        refusal = Refusal.from_event(await client.read_event() or Event(""))
+        assert "1200000 letters are more than the 1000000" in refusal.text
+        final = Intent.from_event(await ask(client, Transcript("play some jazz")))
+        assert [one.value for one in final.entities] == ["jazz"]
+
+    with_client(snips, talk)
+
+
+def test_a_chunk_that_is_refused_is_left_out(snips: tapir.Model) -> None:
+    async def talk(client: AsyncClient) -> None:
+        await client.write_event(TranscriptStart().event())
+        await ask(client, TranscriptChunk("play some "))
+        assert Refusal.is_type((await ask(client, TranscriptChunk("x" * 5000))).type)
+        partial = Intent.from_event(await ask(client, TranscriptChunk("jazz")))
+        assert [one.value for one in partial.entities] == ["jazz"]
+
+    with_client(snips, talk)
+
+
+def test_contexts(snips: tapir.Model) -> None:
+    async def talk(client: AsyncClient) -> None:
+        for partial in ("false", 1, None, False):
+            context = {"partial": partial}
+            final = Intent.from_event(await ask(client, Recognize("play some jazz", context)))
+            assert final.context == {"partial": partial, "final": True, "settled": 3}
+        heard = Intent.from_event(await ask(client, Transcript("play some jazz", {"id": 7})))
+        assert heard.context == {"id": 7, "final": True, "settled": 3}
+
+    with_client(snips, talk)
+
+
+def test_a_long_text_holds_nobody_up(
+    snips: tapir.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one client's text is read, another is answered."""
+    started, answered, waited = threading.Event(), threading.Event(), list[bool]()
+    hear = Utterance.hear
+
+    def slow(self: Utterance, text: str | list[str], *, final: bool = False) -> Labelled:
+        started.set()
+        waited.append(answered.wait(timeout=10))
+        return hear(self, text, final=final)
+
+    monkeypatch.setattr(Utterance, "hear", slow)
+    turns = iter(("long", "other"))
+
+    async def talk(client: AsyncClient) -> None:
+        if next(turns) == "long":
+            intent = Intent.from_event(await ask(client, Recognize("play some jazz")))
+            assert [one.value for one in intent.entities] == ["jazz"]
+        else:
+            assert await asyncio.to_thread(started.wait, 10)
+            assert Info.is_type((await ask(client, Describe())).type)
+            answered.set()
+
+    with_client(snips, talk, clients=2)
+    assert waited == [True]
+
+
+def test_clients_do_not_mix(snips: tapir.Model) -> None:
+    texts = iter(("play some jazz", "book a table in boston"))
+
+    async def talk(client: AsyncClient) -> None:
+        words = next(texts).split()
+        for count in range(1, len(words)):
+            await ask(client, Recognize(" ".join(words[:count]), {"partial": True}))
+        intent = Intent.from_event(await ask(client, Recognize(" ".join(words))))
+        spans = snips.tag([words])[0].spans
+        assert [one.value for one in intent.entities] == [span.text for span in spans]
+
+    with_client(snips, talk, clients=2)

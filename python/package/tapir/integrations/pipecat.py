@@ -8,7 +8,8 @@ from typing import Any
 from pipecat.frames.frames import DataFrame, Frame, InterimTranscriptionFrame, TranscriptionFrame
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 
-from .._tapir import Model, Span
+from .._given import GivenModel, load
+from .._tapir import Span
 from .utterance import Labelled, Utterance
 
 
@@ -36,13 +37,14 @@ class TapirProcessor(FrameProcessor):
     """Labels interim and final transcriptions, of each user apart.
 
     All frames pass. Behind each transcription comes a `LabelsFrame`. A final transcription ends the
-    utterance of its user.
+    utterance of its user. One that cannot be labelled passes, too, and Pipecat makes what was wrong
+    an `ErrorFrame`.
     """
 
-    def __init__(self, model: Model | str = "snips", *, name: str | None = None, **options: Any):
-        """Takes a model, or the name of one, and the options of `Model.session`."""
+    def __init__(self, model: GivenModel = "snips", *, name: str | None = None, **options: Any):
+        """Takes a model, or the name or path of one, and the options of `Model.session`."""
         super().__init__(name=name)
-        self._model = model if isinstance(model, Model) else Model.load(model)
+        self._model = load(model)
         self._options = options
         self._utterances: dict[str, Utterance] = {}
 

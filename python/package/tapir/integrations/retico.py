@@ -6,6 +6,7 @@ every unit that goes out is grounded in one that came in.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import retico_core
@@ -13,8 +14,14 @@ from retico_core import UpdateMessage, UpdateType
 from retico_core.dialogue import DialogueActIU
 from retico_core.text import SpeechRecognitionIU, TextIU
 
-from .._tapir import Model
-from .utterance import Utterance
+from .._given import GivenModel
+from .._tapir import Error
+from .utterance import Labelled, Utterance
+
+logger = logging.getLogger(__name__)
+
+#: What a model says of a text that it cannot read.
+UNREADABLE = (Error, UnicodeEncodeError)
 
 
 class LabelledIU(TextIU):
@@ -46,7 +53,7 @@ class _Listener(retico_core.AbstractModule):
 
     def __init__(
         self,
-        model: Model | str = "snips",
+        model: GivenModel = "snips",
         *,
         end_on_commit: bool = True,
         sleep_interval: float = 0.005,
@@ -54,7 +61,7 @@ class _Listener(retico_core.AbstractModule):
         meta_data: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """Takes a model, or the name of one, and the options of `Model.session`.
+        """Takes a model, or the name or path of one, and the options of `Model.session`.
 
         `sleep_interval` is how long the module sleeps when nothing arrives: retico's own 0.2
         seconds would be most of the delay.
@@ -66,6 +73,8 @@ class _Listener(retico_core.AbstractModule):
         self.current_output: list[Any] = []
         self.end_on_commit = end_on_commit
         self._utterance = Utterance(model, **options)
+        #: Units whose text cannot be read, by their id and that text.
+        self._unreadable: set[tuple[Any, str]] = set()
 
     def process_update(self, update_message: UpdateMessage) -> UpdateMessage | None:
         """Takes what the recogniser says, and says what changed."""
@@ -83,15 +92,48 @@ class _Listener(retico_core.AbstractModule):
 
     def end(self) -> None:
         """Ends the utterance, whatever is committed, and sends its last labels."""
-        self.append(self._answer(True))
+        # The module's own thread may be in the midst of an update.
+        with self.mutex:
+            self.append(self._answer(True))
 
-    def _heard(self) -> list[tuple[Any, int, str]]:
-        """The model's words: the unit each came in, which word of that unit it is, the word."""
-        return [
+    def _hear(self, ended: bool) -> tuple[list[tuple[Any, int, str]], Labelled]:
+        """The words that came in, and their labels.
+
+        Units that cannot be read are left out, and the log says so: an exception would end the
+        module's thread.
+        """
+        try:
+            return self._label(ended)
+        except UNREADABLE:
+            for unit in self.current_input:
+                self._check(unit)
+        return self._label(ended)
+
+    def _label(self, ended: bool) -> tuple[list[tuple[Any, int, str]], Labelled]:
+        """The words, each with its unit and which word of the unit it is, and their labels."""
+        heard = [
             (unit, i, word)
             for unit in self.current_input
+            if (unit.iuid, unit.text or "") not in self._unreadable
             for i, word in enumerate(self._utterance.model.words(unit.text or ""))
         ]
+        return heard, self._utterance.hear([word for _, _, word in heard], final=ended)
+
+    def _check(self, unit: Any) -> None:
+        """Finds out whether a unit can be read."""
+        text = unit.text or ""
+        if (unit.iuid, text) in self._unreadable:
+            return
+        try:
+            self._utterance.model.tag(text, threshold=1, final_pass=False)
+        except UNREADABLE as error:
+            logger.warning("%s leaves a unit out: %s", self.name(), error)
+            self._unreadable.add((unit.iuid, text))
+
+    def _forget(self) -> None:
+        """After the end of an utterance."""
+        self.current_input, self.current_output = [], []
+        self._unreadable.clear()
 
     def _answer(self, ended: bool) -> UpdateMessage | None:
         raise NotImplementedError
@@ -104,6 +146,8 @@ class TapirModule(_Listener):
     changes is an UPDATE of the unit that has it. When all words that came in are committed, the
     utterance has ended: it is revised a last time, all its labels are committed, and the next word
     begins a new one. With `end_on_commit=False` an utterance ends when `end` is called.
+
+    What is committed is neither updated nor revoked, even if the recogniser rewrites its words.
     """
 
     @staticmethod
@@ -121,14 +165,14 @@ class TapirModule(_Listener):
         """A unit for each word."""
         return LabelledIU
 
-    def __init__(self, model: Model | str = "snips", **options: Any) -> None:
+    def __init__(self, model: GivenModel = "snips", **options: Any) -> None:
         super().__init__(model, **options)
         #: For each word: the unit it came in, which word of that unit it is, and the unit out.
         self._words: list[tuple[Any, int, LabelledIU]] = []
 
     def _answer(self, ended: bool) -> UpdateMessage | None:
         message = UpdateMessage()
-        heard = self._heard()
+        heard, result = self._hear(ended)
         self._revoke_lost(heard, message)
         added = heard[len(self._words) :]
         for unit, i, word in added:
@@ -136,9 +180,10 @@ class TapirModule(_Listener):
             labelled.payload = word
             self._words.append((unit, i, labelled))
             self.current_output.append(labelled)
-        result = self._utterance.hear([word for _, _, word in heard], final=ended)
         first_new = len(self._words) - len(added)
         for position, (_, _, labelled) in enumerate(self._words):
+            if labelled.committed:
+                continue
             label = result.labels[position] if position < len(result.labels) else None
             changed = labelled.label != label
             labelled.label = label
@@ -152,7 +197,7 @@ class TapirModule(_Listener):
                 message.add_iu(labelled, UpdateType.COMMIT)
         if ended:
             self._words.clear()
-            self.current_input, self.current_output = [], []
+            self._forget()
         return message if len(message) else None
 
     def _revoke_lost(self, heard: list[tuple[Any, int, str]], message: UpdateMessage) -> None:
@@ -162,13 +207,17 @@ class TapirModule(_Listener):
         lost: list[tuple[Any, int, LabelledIU]] = []
         for entry in self._words:
             unit, i, labelled = entry
-            same = there.get((unit.iuid, i)) == labelled.text
+            word = there.get((unit.iuid, i))
+            # What is committed stays, even if its word was updated.
+            same = word is not None if labelled.committed else word == labelled.text
             in_order = same and len(kept) < len(heard) and (
                 (heard[len(kept)][0].iuid, heard[len(kept)][1]) == (unit.iuid, i)
             )
             (kept if in_order else lost).append(entry)
         # The newest first, as they would be taken off a list.
         for _, _, labelled in reversed(lost):
+            if labelled.committed:
+                continue
             self.revoke(labelled)
             labelled.revoked = True
             message.add_iu(labelled, UpdateType.REVOKE)
@@ -181,7 +230,8 @@ class DialogueActModule(_Listener):
     One `DialogueActIU` for each utterance: its act is the intent, its confidence the intent's
     probability, its concepts the labelled stretches, by label (`{"genre": ["jazz"]}`). It is ADDed
     with the first word, UPDATEd when act or concepts change, REVOKEd if all words are, and
-    COMMITted when the utterance has ended. It is grounded in the unit of the newest word then.
+    COMMITted when the utterance has ended. It is grounded in the unit of the newest word then; when
+    that unit is taken back, in the one before it, by an UPDATE.
     """
 
     @staticmethod
@@ -200,7 +250,7 @@ class DialogueActModule(_Listener):
         unit: type = DialogueActIU
         return unit
 
-    def __init__(self, model: Model | str = "snips", **options: Any) -> None:
+    def __init__(self, model: GivenModel = "snips", **options: Any) -> None:
         super().__init__(model, **options)
         if not self._utterance.model.intents:
             raise ValueError("the model knows no intents: train one, or use TapirModule")
@@ -208,8 +258,7 @@ class DialogueActModule(_Listener):
 
     def _answer(self, ended: bool) -> UpdateMessage | None:
         message = UpdateMessage()
-        heard = self._heard()
-        result = self._utterance.hear([word for _, _, word in heard], final=ended)
+        heard, result = self._hear(ended)
         if result.intent is None or not heard:
             if self._act is not None:
                 self.revoke(self._act)
@@ -228,7 +277,8 @@ class DialogueActModule(_Listener):
             changed = (self._act.act, self._act.concepts) != (result.intent.label, concepts)
             self._act.concepts = concepts
             self._act.set_act(result.intent.label, concepts, result.intent.probability)
-            if changed:
+            # Nothing may stay grounded in a unit that was taken back.
+            if changed or self._act.grounded_in not in self.current_input:
                 self._act.grounded_in = heard[-1][0]
                 message.add_iu(self._act, kind)
         if ended:
@@ -236,5 +286,5 @@ class DialogueActModule(_Listener):
                 self.commit(self._act)
                 message.add_iu(self._act, UpdateType.COMMIT)
             self._act = None
-            self.current_input, self.current_output = [], []
+            self._forget()
         return message if len(message) else None

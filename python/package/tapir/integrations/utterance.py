@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._tapir import Error, Intent, Model, Span, Update
+from .._given import GivenModel, load
+from .._tapir import Error, Intent, Span, Update, spans
+from ._merge import merge
 
 #: Words that a recogniser may take back: more than a session's default, since whole sentences are
 #: sometimes rewritten at their end.
@@ -52,39 +54,52 @@ class Utterance:
     After a final hypothesis the next one begins a new utterance.
     """
 
-    def __init__(self, model: Model | str = "snips", *, undo: int = UNDO, **options: Any) -> None:
-        """Takes a model, or the name of one, and the options of `Model.session`."""
-        self.model = model if isinstance(model, Model) else Model.load(model)
+    def __init__(
+        self, model: GivenModel = "snips", *, undo: int = UNDO, **options: Any
+    ) -> None:
+        """Takes a model, or the name or path of one, and the options of `Model.session`."""
+        self.model = load(model)
         self.session = self.model.session(undo=undo, **options)
         # A long session forgets its first labels; who replays the updates has them all.
         self._labels: list[str] = []
         self._ended = False
 
     def hear(self, text: str | list[str], *, final: bool = False) -> Labelled:
-        """Takes a whole hypothesis: a text, or the words themselves."""
-        words = self.model.words(text) if isinstance(text, str) else text
+        """Takes a whole hypothesis: a text, or the words themselves.
+
+        One that cannot be read, such as one with an endless word, raises and changes nothing.
+        """
+        words = self.model.words(text) if isinstance(text, str) else list(text)
         if self._ended:
-            self._begin()
-        try:
-            update = self.session.update(words)
-        except Error:
-            # It differs before what is committed: too late to undo, so it is read as a new one.
-            self._begin()
-            update = self.session.update(words)
+            self.reset()
+        update = self._read(words)
         if final:
-            update.apply(self._labels)
-            update = self.session.finish().update
+            update = merge(self._labels, update, self.session.finish().update)
             self._ended = True
         update.apply(self._labels)
         return Labelled(words, list(self._labels), self._spans(words), update, final)
 
-    def _begin(self) -> None:
+    def reset(self) -> None:
+        """Ends the utterance without a last hypothesis: the next one begins a new one."""
         self.session.reset()
         self._labels.clear()
         self._ended = False
 
+    def _read(self, words: list[str]) -> Update:
+        try:
+            return self.session.update(words)
+        except Error:
+            # Words that no session takes are refused here, too, and nothing is lost.
+            self.model.session(threshold=1).update(words)
+        # They differ before what is committed: too late to undo, so they are read as a new one.
+        self.reset()
+        return self.session.update(words)
+
     def _spans(self, words: list[str]) -> list[Span]:
-        return [
-            Span(span.label, span.start, span.end, " ".join(words[span.start : span.end]))
-            for span in self.session.spans
-        ]
+        """Of all labels: the session itself has forgotten the first ones of a long stream."""
+        # A delayed model has not labelled the newest words.
+        labelled = words[: len(self._labels)]
+        if self.model.scheme == "iob":
+            return spans(labelled, self._labels)
+        pairs = zip(labelled, self._labels, strict=True)
+        return [Span(label, i, i + 1, word) for i, (word, label) in enumerate(pairs)]

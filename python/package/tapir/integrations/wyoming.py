@@ -5,25 +5,34 @@
 `recognize` is answered with an `intent`, whose entities are the labelled stretches, or with
 `not-recognized` if there is none. A `recognize` whose context has `"partial": true` is a hypothesis
 that may still change: the connection's session reads only what is new. `transcript-start`,
-`transcript-chunk` and `transcript` do the same for recognisers that stream.
+`transcript-chunk` and `transcript` do the same for recognisers that stream. A request that cannot
+be answered gets an `error`, and the connection goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from typing import Any
 
 from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart
+from wyoming.error import Error as Refusal
 from wyoming.event import Event
 from wyoming.info import Attribution, Describe, Info, IntentModel, IntentProgram
 from wyoming.intent import Entity, Intent, NotRecognized, Recognize
 from wyoming.server import AsyncEventHandler, AsyncServer
 
-from .._tapir import Model, __version__
+from .._given import GivenModel, load
+from .._tapir import Error, Model, __version__
 from .utterance import Labelled, Utterance
 
 ABOUT = Attribution(name="tapir", url="https://aclanthology.org/2023.findings-acl.257/")
+
+#: Longer texts are refused, as by `Model.tag`: words.
+LONGEST_SENTENCE = 10_000
+#: And letters: while a text is split into words, nobody else is answered.
+LONGEST_TEXT = 1_000_000
 
 
 def info(model: Model, languages: list[str]) -> Info:
@@ -63,28 +72,58 @@ class TapirHandler(AsyncEventHandler):
 
     async def handle_event(self, event: Event) -> bool:
         """Answers a request; others are ignored, as the protocol wants."""
-        if Describe.is_type(event.type):
-            await self.write_event(self._info.event())
-        elif Recognize.is_type(event.type):
-            request = Recognize.from_event(event)
-            partial = bool((request.context or {}).get("partial"))
-            await self._answer(request.text, not partial, request.context)
-        elif TranscriptStart.is_type(event.type):
-            self._chunks = ""
-        elif TranscriptChunk.is_type(event.type):
-            self._chunks += TranscriptChunk.from_event(event).text
-            await self._answer(self._chunks, False, None)
-        elif Transcript.is_type(event.type):
-            self._chunks = ""
-            await self._answer(Transcript.from_event(event).text, True, None)
+        try:
+            answer = await self._answer(event)
+            if answer is not None:
+                await self.write_event(answer)
+        except (Error, UnicodeEncodeError) as error:
+            await self.write_event(Refusal(str(error)).event())
         return True
 
-    async def _answer(self, text: str, final: bool, context: dict[str, Any] | None) -> None:
-        labelled = self._utterance.hear(text, final=final)
-        await self.write_event(self._event(labelled, context))
+    async def _answer(self, event: Event) -> Event | None:
+        if Describe.is_type(event.type):
+            return self._info.event()
+        if Recognize.is_type(event.type):
+            context = _context(event)
+            return await self._label(_text(event), context.get("partial") is not True, context)
+        if TranscriptStart.is_type(event.type):
+            self._chunks = ""
+        elif TranscriptChunk.is_type(event.type):
+            chunks = self._chunks + _text(event)
+            answer = await self._label(chunks, False, {})
+            self._chunks = chunks
+            return answer
+        elif Transcript.is_type(event.type):
+            self._chunks = ""
+            return await self._label(_text(event), True, _context(event))
+        return None
 
-    def _event(self, labelled: Labelled, context: dict[str, Any] | None) -> Event:
-        about = {**(context or {}), "final": labelled.final, "settled": labelled.settled}
+    async def _label(self, text: str, final: bool, context: dict[str, Any]) -> Event:
+        try:
+            # In a thread: a long text takes its time, and others are answered meanwhile.
+            labelled = await asyncio.to_thread(self._hear, text, final)
+        except (Error, UnicodeEncodeError):
+            if final:
+                self._utterance.reset()
+            raise
+        return self._event(labelled, context)
+
+    def _hear(self, text: str, final: bool) -> Labelled:
+        if len(text) > LONGEST_TEXT:
+            raise Error(
+                f"{len(text)} letters are more than the {LONGEST_TEXT} of the longest text; "
+                "split it"
+            )
+        words = self._utterance.model.words(text)
+        if len(words) > LONGEST_SENTENCE:
+            raise Error(
+                f"{len(words)} words are more than the {LONGEST_SENTENCE} of the longest sentence; "
+                "split it"
+            )
+        return self._utterance.hear(words, final=final)
+
+    def _event(self, labelled: Labelled, context: dict[str, Any]) -> Event:
+        about = {**context, "final": labelled.final, "settled": labelled.settled}
         heard = labelled.intent.label if labelled.intent else None
         if not labelled.spans and not heard:
             return NotRecognized(context=about).event()
@@ -93,11 +132,34 @@ class TapirHandler(AsyncEventHandler):
         return Intent(name=name, entities=entities, context=about).event()
 
 
+def _field(event: Event, name: str) -> Any:
+    """What a request says, if it is well-formed enough to say something."""
+    return event.data.get(name) if isinstance(event.data, dict) else None
+
+
+def _text(event: Event) -> str:
+    """The text of a request."""
+    text = _field(event, "text")
+    if not isinstance(text, str):
+        raise Error(f"{event.type}: `text` must be a string, not {json.dumps(text)[:40]}")
+    return text
+
+
+def _context(event: Event) -> dict[str, Any]:
+    """The context of a request, which it may leave out."""
+    context = _field(event, "context")
+    if context is None:
+        return {}
+    if not isinstance(context, dict):
+        raise Error(f"{event.type}: `context` must be an object, not {json.dumps(context)[:40]}")
+    return context
+
+
 async def serve(
-    uri: str, model: Model | str = "snips", *, intent: str | None = None, **options: Any
+    uri: str, model: GivenModel = "snips", *, intent: str | None = None, **options: Any
 ) -> None:
     """Serves a model until it is stopped."""
-    loaded = model if isinstance(model, Model) else Model.load(model)
+    loaded = load(model)
 
     def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> TapirHandler:
         return TapirHandler(reader, writer, model=loaded, intent=intent, **options)
