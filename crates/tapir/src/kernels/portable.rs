@@ -1,7 +1,8 @@
 //! 16 lanes as a plain array, for machines without a kernel of their own.
 
 use super::isa::Kernel;
-use super::pairs::{Pairwise, lines_of_pairs};
+use super::lines::LineInt8;
+use super::product_int8::INPUTS;
 use super::simd::{LANES, MOST_ROWS, Simd};
 
 /// Arrays that the compiler vectorises as far as the target allows.
@@ -107,33 +108,46 @@ impl<const WIDE: bool> Simd for Portable<WIDE> {
         v.map(|v| v as f32)
     }
 
-    lines_of_pairs! {}
+    /// A line holds two inputs of each output, and then the next two. Sums stay in registers for all
+    /// lines, and products are added to their neighbours: in such loops compilers see the
+    /// instructions for it.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)]
+    unsafe fn dot_lines<const R: usize, const P: usize>(
+        self,
+        sums: &mut [[Self::I32; P]; R],
+        weights: *const LineInt8,
+        apart: usize,
+        x: *const [i16; INPUTS],
+        lines: usize,
+    ) {
+        for (r, sums) in sums.iter_mut().enumerate() {
+            for (p, sums) in sums.iter_mut().enumerate() {
+                let mut sum = *sums;
+                for line in 0..lines {
+                    // SAFETY: line < lines, p < P and r < R.
+                    let (w, x) = unsafe {
+                        let w = weights.add(p * apart + line).cast::<[[i8; 2 * LANES]; 2]>();
+                        (&*w, *x.add(line * R + r))
+                    };
+                    for (w, x) in w.iter().zip([[x[0], x[1]], [x[2], x[3]]]) {
+                        let mut products = [0; 2 * LANES];
+                        for i in 0..2 * LANES {
+                            products[i] = i32::from(i16::from(w[i])) * i32::from(x[i % 2]);
+                        }
+                        for i in 0..LANES {
+                            sum[i] += products[2 * i] + products[2 * i + 1];
+                        }
+                    }
+                }
+                *sums = sum;
+            }
+        }
+    }
     #[inline(never)]
     fn apart<K: Kernel>(self, kernel: K) -> K::Output {
         kernel.run(self)
     }
     #[inline(always)]
     fn prefetch(self, _: *const u8) {}
-}
-
-impl<const WIDE: bool> Pairwise for Portable<WIDE> {
-    type Pairs = [[i16; 2]; LANES];
-
-    #[inline(always)]
-    unsafe fn load_pairs(self, from: *const i8) -> Self::Pairs {
-        // SAFETY: the caller gives 32 readable bytes.
-        unsafe { from.cast::<[[i8; 2]; LANES]>().read() }.map(|pair| pair.map(i16::from))
-    }
-    #[inline(always)]
-    unsafe fn splat_pair(self, from: *const [i16; 2]) -> Self::Pairs {
-        // SAFETY: the caller gives a readable pair.
-        [unsafe { *from }; LANES]
-    }
-    #[inline(always)]
-    fn dot_pairs(self, mut acc: Self::I32, a: Self::Pairs, b: Self::Pairs) -> Self::I32 {
-        for ((acc, a), b) in acc.iter_mut().zip(a).zip(b) {
-            *acc += i32::from(a[0]) * i32::from(b[0]) + i32::from(a[1]) * i32::from(b[1]);
-        }
-        acc
-    }
 }
