@@ -136,6 +136,10 @@ pub struct Teaching {
     /// Sentences made of others' slots, for each training sentence so many: the reviser, which has
     /// not seen them, teaches first pass and policy on these, too. 0 for none.
     pub recombined: f64,
+    /// A revision pays only if it puts in place a label that the reviser still gives at the end of
+    /// the sentence. Without this any change pays, also one that is taken back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lasting: bool,
     /// A file of text without labels, a sentence per line, on which the reviser teaches, too: its
     /// own labels stand for those of a corpus.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +148,8 @@ pub struct Teaching {
 
 impl Default for Teaching {
     fn default() -> Self {
-        Self { distillation: 0.0, rounds: 1, folds: 1, recombined: 0.0, text: None }
+        let (distillation, recombined) = (0.0, 0.0);
+        Self { distillation, rounds: 1, folds: 1, recombined, lasting: false, text: None }
     }
 }
 
@@ -335,7 +340,8 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds, recombined, ref text } = self.teaching;
+        let Teaching { distillation, rounds, folds, recombined, lasting: _, ref text } =
+            self.teaching;
         if text.is_some() && (self.actions != ActionSource::Reviser || folds > 1) {
             return refuse(
                 "`teaching.text` needs `actions = \"reviser\"` and one fold: the whole reviser labels \

@@ -1,4 +1,5 @@
-//! Actions from the reviser: REVISE is right where its labels differ from those that stand.
+//! Actions from the reviser: REVISE is right where its labels differ from those that stand, or only
+//! where one that differs is also its last word.
 //!
 //! What stands depends on the revisions made before, so a model reads every sentence and is asked
 //! at each step. First it revises exactly where it should; then where its own policy says so, so
@@ -14,10 +15,18 @@ use crate::lessons::{Lesson, push};
 /// Who decides while a sentence is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guide {
-    /// The reviser: REVISE wherever its labels differ.
+    /// The reviser: REVISE wherever it pays.
     Reviser,
     /// The model's own policy, at its threshold.
     Policy,
+}
+
+/// How sentences are read and judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RollIn {
+    pub(crate) guide: Guide,
+    /// Only what lasts pays: see [`Teaching::lasting`](crate::Teaching::lasting).
+    pub(crate) lasting: bool,
 }
 
 /// Reads sentences with a two-pass model; `lessons` are those of its reviser. Each example gets the
@@ -26,13 +35,13 @@ pub(crate) fn roll_in(
     model: &Model,
     examples: &[&Example],
     lessons: &[&Lesson],
-    guide: Guide,
+    how: RollIn,
 ) -> Result<Vec<Example>> {
-    let read = |(example, lesson): (&&Example, &&Lesson)| read(model, example, lesson, guide);
+    let read = |(example, lesson): (&&Example, &&Lesson)| read(model, example, lesson, how);
     examples.par_iter().zip(lessons).map(read).collect()
 }
 
-fn read(model: &Model, example: &Example, lesson: &Lesson, guide: Guide) -> Result<Example> {
+fn read(model: &Model, example: &Example, lesson: &Lesson, how: RollIn) -> Result<Example> {
     let options = SessionOptions::new().mode(Mode::TwoPass).undo(1);
     let mut session = model.session_with(options)?;
     let mut rolled = Example { actions: Vec::new(), revisions: Vec::new(), ..example.clone() };
@@ -40,10 +49,10 @@ fn read(model: &Model, example: &Example, lesson: &Lesson, guide: Guide) -> Resu
         // Without a revision, to see what would stand.
         session.set_threshold(1.0)?;
         let policy = push(&mut session, example, step)?.policy;
-        let pays = differ(session.label_ids(), &lesson.labels[step]);
+        let pays = pays(session.label_ids(), lesson, step, how.lasting);
         rolled.actions.push(pays);
         let threshold = model.config().threshold;
-        let revises = match guide {
+        let revises = match how.guide {
             Guide::Reviser => pays,
             Guide::Policy => {
                 policy.is_some_and(|value| Action::decide(value, threshold) == Action::Revise)
@@ -60,9 +69,18 @@ fn read(model: &Model, example: &Example, lesson: &Lesson, guide: Guide) -> Resu
     Ok(rolled)
 }
 
-/// Do two sessions differ in the labels that both still hold?
-fn differ(ours: &[u16], theirs: &[u16]) -> bool {
-    ours.iter().rev().zip(theirs.iter().rev()).any(|(a, b)| a != b)
+/// Does the reviser differ at a step in the labels that both still hold, and if only what lasts
+/// counts, by one that it still gives at the end?
+fn pays(ours: &[u16], lesson: &Lesson, step: usize, lasting: bool) -> bool {
+    let theirs = &lesson.labels[step];
+    // Labels are of the newest words: at the end so many have come since.
+    let since = lesson.labels.len() - 1 - step;
+    let end = lesson.labels.last().filter(|_| lasting);
+    let lasts = |back: usize, label: u16| {
+        end.is_none_or(|end| end.iter().rev().nth(back + since).is_none_or(|last| *last == label))
+    };
+    let newest_first = ours.iter().rev().zip(theirs.iter().rev()).enumerate();
+    newest_first.into_iter().any(|(back, (our, their))| our != their && lasts(back, *their))
 }
 
 /// What the revision at `step` put into the memory.
@@ -106,7 +124,8 @@ mod tests {
             let examples: Vec<&Example> = examples.iter().collect();
             let lessons = all(&model, &examples);
             let borrowed: Vec<&Lesson> = lessons.iter().collect();
-            let rolled = roll_in(&model, &examples, &borrowed, Guide::Reviser).unwrap();
+            let how = RollIn { guide: Guide::Reviser, lasting: false };
+            let rolled = roll_in(&model, &examples, &borrowed, how).unwrap();
             for (rolled, lesson) in rolled.iter().zip(&lessons) {
                 let mut session = model.session();
                 for (step, action) in rolled.actions.iter().enumerate() {
@@ -134,7 +153,8 @@ mod tests {
             let examples: Vec<&Example> = examples.iter().collect();
             let lessons = all(&model, &examples);
             let lessons: Vec<&Lesson> = lessons.iter().collect();
-            for rolled in roll_in(&model, &examples, &lessons, Guide::Policy).unwrap() {
+            let how = RollIn { guide: Guide::Policy, lasting: false };
+            for rolled in roll_in(&model, &examples, &lessons, how).unwrap() {
                 let mut session = model.session();
                 let mut revises =
                     |step: &usize| session.push_id(rolled.ids[*step]).unwrap().revised();
@@ -144,5 +164,52 @@ mod tests {
             }
         }
         assert!(revised > 0);
+    }
+
+    /// What the reviser takes back again does not pay, where only what lasts does.
+    #[test]
+    fn a_change_that_is_taken_back_pays_only_if_any_does() {
+        let labels = [&[1][..], &[1, 2], &[1, 2, 3], &[1, 4, 3, 5]];
+        let lesson = Lesson { labels: labels.map(<[u16]>::to_vec).into(), newest: Vec::new() };
+        let pays = |ours: &[u16], step: usize| {
+            [false, true].map(|lasting| pays(ours, &lesson, step, lasting))
+        };
+        assert_eq!(pays(&[0], 0), [true, true]);
+        assert_eq!(pays(&[1, 0], 1), [true, false], "2 becomes 4");
+        assert_eq!(pays(&[0, 0], 1), [true, true], "but 1 stays");
+        assert_eq!(pays(&[1, 0, 3], 2), [true, false]);
+        assert_eq!(pays(&[1, 0, 3, 5], 3), [true, true]);
+        assert_eq!(pays(&[1, 4, 3, 5], 3), [false, false]);
+        // A session that has forgotten its first labels is judged by the others.
+        assert_eq!(pays(&[0], 2), [true, true]);
+        assert_eq!(pays(&[3], 2), [false, false]);
+    }
+
+    /// Revised where it pays and lasts, the labels in the end are the reviser's all the same, at no
+    /// more revisions.
+    #[test]
+    fn what_lasts_is_enough_for_the_labels_in_the_end() {
+        for delay in 0..3 {
+            let mut parts = tapir::doctest::parts();
+            parts.config.delay = delay;
+            let model = parts.load().unwrap();
+            let examples = examples(&model);
+            let examples: Vec<&Example> = examples.iter().collect();
+            let lessons = all(&model, &examples);
+            let borrowed: Vec<&Lesson> = lessons.iter().collect();
+            let rolled = [false, true].map(|lasting| {
+                let how = RollIn { guide: Guide::Reviser, lasting };
+                roll_in(&model, &examples, &borrowed, how).unwrap()
+            });
+            for ((any, lasting), lesson) in rolled[0].iter().zip(&rolled[1]).zip(&lessons) {
+                let mut session = model.session();
+                for (step, action) in lasting.actions.iter().enumerate() {
+                    session.set_threshold(if *action { 0.0 } else { 1.0 }).unwrap();
+                    session.push_id(lasting.ids[step]).unwrap();
+                }
+                assert_eq!(Some(session.label_ids()), lesson.labels.last().map(Vec::as_slice));
+                assert!(lasting.revisions.len() <= any.revisions.len());
+            }
+        }
     }
 }

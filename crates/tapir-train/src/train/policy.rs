@@ -8,7 +8,7 @@ use tapir_data::Example;
 
 use super::{Event, TrainingRun, expect};
 use crate::lessons::{Lesson, lessons};
-use crate::roll_in::{Guide, roll_in};
+use crate::roll_in::{Guide, RollIn, roll_in};
 use crate::{ActionStats, Error, Objective, Result, StageName, StageReport, Teaching, Weights};
 
 impl TrainingRun<'_> {
@@ -40,7 +40,8 @@ impl TrainingRun<'_> {
         let (mut examples, mut reports) = (Vec::new(), Vec::new());
         for round in 1..=rounds {
             let guide = if round == 1 { Guide::Reviser } else { Guide::Policy };
-            let rolled = self.roll_in(&weights, &read, lessons, guide)?;
+            let how = RollIn { guide, lasting: self.preset.teaching.lasting };
+            let rolled = self.roll_in(&weights, &read, lessons, how)?;
             if round == 1 {
                 let actions: Vec<_> = rolled.iter().map(|rolled| rolled.actions.clone()).collect();
                 _ = on_event(Event::Actions(&ActionStats::of(&actions)));
@@ -133,13 +134,13 @@ impl TrainingRun<'_> {
         weights: &Weights,
         examples: &[Example],
         lessons: &[Lesson],
-        guide: Guide,
+        how: RollIn,
     ) -> Result<Vec<Example>> {
         self.by_fold(examples.len(), |reviser, fold| {
             let model = as_teacher(self.two_pass(weights, reviser)?)?;
             let (examples, lessons): (Vec<_>, Vec<_>) =
                 fold.iter().map(|i| (&examples[*i], &lessons[*i])).unzip();
-            roll_in(&model, &examples, &lessons, guide)
+            roll_in(&model, &examples, &lessons, how)
         })
     }
 
