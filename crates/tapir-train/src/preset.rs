@@ -148,8 +148,7 @@ pub struct Teaching {
 
 impl Default for Teaching {
     fn default() -> Self {
-        let (distillation, recombined) = (0.0, 0.0);
-        Self { distillation, rounds: 1, folds: 1, recombined, lasting: false, text: None }
+        Self { distillation: 0.0, rounds: 1, folds: 1, recombined: 0.0, lasting: false, text: None }
     }
 }
 
@@ -340,8 +339,7 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds, recombined, lasting: _, ref text } =
-            self.teaching;
+        let Teaching { distillation, rounds, folds, recombined, lasting, ref text } = self.teaching;
         if text.is_some() && (self.actions != ActionSource::Reviser || folds > 1) {
             return refuse(
                 "`teaching.text` needs `actions = \"reviser\"` and one fold: the whole reviser labels \
@@ -349,10 +347,12 @@ impl Preset {
                 .into(),
             );
         }
-        if recombined > 0.0 && self.actions != ActionSource::Reviser {
-            let reason =
-                "`teaching.recombined` needs `actions = \"reviser\"`, which teaches on them";
-            return refuse(reason.into());
+        if self.actions != ActionSource::Reviser {
+            for (key, given) in [("recombined", recombined > 0.0), ("lasting", lasting)] {
+                if given {
+                    return refuse(format!("`teaching.{key}` needs `actions = \"reviser\"`"));
+                }
+            }
         }
         if !(0.0..=100.0).contains(&recombined) {
             return refuse(format!("`teaching.recombined` is {recombined}, expected 0 to 100"));
