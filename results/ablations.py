@@ -24,7 +24,7 @@ VARIANTS = {
         "distillation": ("`teaching.distillation = 0`", ["teaching.distillation=0"]),
         "rounds-1": ("`teaching.rounds = 1`", ["teaching.rounds=1"]),
         "rounds-3": ("`teaching.rounds = 3`", ["teaching.rounds=3"]),
-        "lasting": ("`teaching.lasting = true`", ["teaching.lasting=true"]),
+        "lasting": ("`teaching.lasting = false`", ["teaching.lasting=false"]),
     },
     "snips-bert": {
         "whole": ("as it is", []),

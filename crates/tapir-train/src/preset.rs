@@ -339,7 +339,7 @@ impl Preset {
         for (name, training) in self.training.stages() {
             training.validate(place, name)?;
         }
-        let Teaching { distillation, rounds, folds, recombined, lasting, ref text } = self.teaching;
+        let Teaching { distillation, rounds, folds, recombined, ref text, .. } = self.teaching;
         if text.is_some() && (self.actions != ActionSource::Reviser || folds > 1) {
             return refuse(
                 "`teaching.text` needs `actions = \"reviser\"` and one fold: the whole reviser labels \
@@ -347,12 +347,8 @@ impl Preset {
                 .into(),
             );
         }
-        if self.actions != ActionSource::Reviser {
-            for (key, given) in [("recombined", recombined > 0.0), ("lasting", lasting)] {
-                if given {
-                    return refuse(format!("`teaching.{key}` needs `actions = \"reviser\"`"));
-                }
-            }
+        if recombined > 0.0 && self.actions != ActionSource::Reviser {
+            return refuse("`teaching.recombined` needs `actions = \"reviser\"`".into());
         }
         if !(0.0..=100.0).contains(&recombined) {
             return refuse(format!("`teaching.recombined` is {recombined}, expected 0 to 100"));
