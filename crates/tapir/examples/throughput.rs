@@ -1,17 +1,22 @@
 //! Words a second on one core: reads sentences word by word, each to its end, with a model that
-//! ships, and prints what `npm/bench` compares WebAssembly with.
+//! ships, and prints what `npm/bench` and `python/benches/boundary.py` compare with.
 //!
-//! Usage: `cargo run --release -p tapir --example throughput -- snips-small SENTENCES SECONDS`
+//! Usage: `cargo run --release -p tapir --example throughput -- snips-small SENTENCES SECONDS [first-pass]`
 
 use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, sentences, seconds] = &arguments[..] else {
+    let [name, sentences, seconds, mode @ ..] = &arguments[..] else {
         return Err("expected a model, a file of sentences, and seconds".into());
     };
     let model = tapir::Model::embedded_named(name)?;
-    let mut session = model.session();
+    let mode = match mode {
+        [] => tapir::Mode::TwoPass,
+        [mode] if mode == "first-pass" => tapir::Mode::FirstPass,
+        other => return Err(format!("{other:?}: expected first-pass or nothing").into()),
+    };
+    let mut session = model.session_with(tapir::SessionOptions::new().mode(mode))?;
     session.push("play")?;
     println!("first label");
 
