@@ -65,6 +65,8 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
         ("/model/vocab", json!({"a\nb": 0}), "cannot be a piece"),
         ("/added_tokens", token(99, "<new>", true), "\"<new>\" with id 99"),
         ("/added_tokens", token(3, "[CLS]", true), "\"[CLS]\" with id 3"),
+        ("/added_tokens", token(4, "[MASK]", true), "\"[MASK]\" with id 4"),
+        ("/added_tokens", token(17, "[MASK]", false), "\"[MASK]\" with id 17"),
         ("/added_tokens", token(4, "play", false), "\"play\" with id 4"),
         ("/post_processor", json!(null), "missing field `post_processor`"),
         ("/post_processor/type", json!("RobertaProcessing"), "between [CLS] and [SEP]"),
@@ -88,6 +90,9 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
     let tokenizer = with(&good.tokenizer, "/post_processor", ends(4));
     let files = EncoderFiles { tokenizer, ..good.clone() };
     assert_refused(&files, "encoder/tokenizer.json", "with the ids that these have");
+    // As `transformers` writes it for a list without this piece.
+    let tokenizer = with(&good.tokenizer, "/added_tokens", token(17, "[MASK]", true));
+    import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();
     // As old versions wrote it.
     let tokenizer = with(&good.tokenizer, "/model/type", json!(null));
     import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();

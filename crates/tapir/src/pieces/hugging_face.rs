@@ -61,6 +61,9 @@ struct WordPiece {
     vocab: BTreeMap<String, u32>,
 }
 
+/// Special pieces that stand for no part of a text.
+const UNREAD: [&str; 2] = ["[PAD]", "[MASK]"];
+
 pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
     let invalid = |reason: String| Error::invalid(file, reason);
     let tokenizer: TokenizerJson =
@@ -94,8 +97,12 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
     let pieces = by_id(&vocab).map_err(invalid)?;
     let pieces = WordPieces::build(pieces, file)?;
     if let Some(token) = tokenizer.added_tokens.iter().find(|token| {
-        // A special piece of the list is no other by being named again.
-        !token.special || vocab.get(&token.content) != Some(&token.id)
+        // A special piece of the list is no other by being named again. Those that no word is made
+        // of are added behind it where it lacks them.
+        let id = vocab.get(&token.content);
+        let unread =
+            id.is_none() && UNREAD.contains(&&*token.content) && token.id as usize >= vocab.len();
+        !token.special || (id != Some(&token.id) && !unread)
     }) {
         let reason = format!(
             "`added_tokens` has {:?} with id {}: tokens beside the pieces of the model are not \

@@ -12,7 +12,9 @@ pub(crate) const FIRST: u32 = 1 << 31;
 pub(super) struct Pieces {
     /// [pieces, d]
     table: RowTable,
-    /// [positions, d]. All pieces are of the first token type, whose vector is part of each.
+    /// `[d]`: all pieces are of the first token type.
+    token_type: Vec<f32>,
+    /// [positions, d]
     positions: Vec<f32>,
     norm: Norm,
     /// `[CLS]` and `[SEP]`
@@ -29,12 +31,9 @@ impl Pieces {
         let d = sizes.hidden;
         let table = tensors.table("reviser.pieces", pieces.len(), d)?;
         let token_type = tensors.values("reviser.token_type", &[d])?;
-        let mut positions = tensors.values("reviser.positions", &[bert.positions, d])?;
-        for row in positions.chunks_exact_mut(d) {
-            row.iter_mut().zip(&token_type).for_each(|(x, t)| *x += t);
-        }
+        let positions = tensors.values("reviser.positions", &[bert.positions, d])?;
         let norm = Norm::load(tensors, "reviser.embedding_norm", sizes)?;
-        Ok(Self { table, positions, norm, ends: pieces.ends() })
+        Ok(Self { table, token_type, positions, norm, ends: pieces.ends() })
     }
 
     /// A row for each piece, `[CLS]` and `[SEP]`: x, [rows, d], in `scratch.x`, where each input
@@ -57,7 +56,11 @@ impl Pieces {
                     firsts.push(index);
                 }
                 self.table.read((piece & !FIRST) as usize, row);
-                row.iter_mut().zip(position).for_each(|(x, position)| *x += position);
+                // In the order of `transformers`: another one rounds otherwise, and large weights
+                // make much of it.
+                for ((x, kind), position) in row.iter_mut().zip(&self.token_type).zip(position) {
+                    *x = (*x + kind) + position;
+                }
             }
             start = *end;
             row_ends.push(start + BertConfig::ENDS * (row_ends.len() + 1));
