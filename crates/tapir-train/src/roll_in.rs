@@ -108,6 +108,23 @@ mod tests {
         texts.into_iter().map(example).collect()
     }
 
+    /// A model, sentences, and what its reviser says of them.
+    fn taught(parts: &tapir::Parts) -> (Model, Vec<Example>, Vec<Lesson>) {
+        let model = parts.clone().load().unwrap();
+        let examples = examples(&model);
+        let lessons = all(&model, &examples.iter().collect::<Vec<_>>());
+        (model, examples, lessons)
+    }
+
+    /// The sentences, read.
+    fn rolled(
+        (model, examples, lessons): &(Model, Vec<Example>, Vec<Lesson>),
+        how: RollIn,
+    ) -> Vec<Example> {
+        let examples: Vec<&Example> = examples.iter().collect();
+        roll_in(model, &examples, &lessons.iter().collect::<Vec<_>>(), how).unwrap()
+    }
+
     fn steps(example: &Example) -> Vec<usize> {
         example.revisions.iter().map(|revision| revision.step).collect()
     }
@@ -119,14 +136,10 @@ mod tests {
         for delay in 0..3 {
             let mut parts = tapir::doctest::parts();
             parts.config.delay = delay;
-            let model = parts.load().unwrap();
-            let examples = examples(&model);
-            let examples: Vec<&Example> = examples.iter().collect();
-            let lessons = all(&model, &examples);
-            let borrowed: Vec<&Lesson> = lessons.iter().collect();
-            let how = RollIn { guide: Guide::Reviser, lasting: false };
-            let rolled = roll_in(&model, &examples, &borrowed, how).unwrap();
-            for (rolled, lesson) in rolled.iter().zip(&lessons) {
+            let taught = taught(&parts);
+            let (model, _, lessons) = &taught;
+            let rolled = rolled(&taught, RollIn { guide: Guide::Reviser, lasting: false });
+            for (rolled, lesson) in rolled.iter().zip(lessons) {
                 let mut session = model.session();
                 for (step, action) in rolled.actions.iter().enumerate() {
                     session.set_threshold(if *action { 0.0 } else { 1.0 }).unwrap();
@@ -148,14 +161,9 @@ mod tests {
         let mut revised = 0;
         for threshold in [0.0, 0.499, 0.5, 0.501, 1.0] {
             parts.config.threshold = threshold;
-            let model = parts.clone().load().unwrap();
-            let examples = examples(&model);
-            let examples: Vec<&Example> = examples.iter().collect();
-            let lessons = all(&model, &examples);
-            let lessons: Vec<&Lesson> = lessons.iter().collect();
-            let how = RollIn { guide: Guide::Policy, lasting: false };
-            for rolled in roll_in(&model, &examples, &lessons, how).unwrap() {
-                let mut session = model.session();
+            let taught = taught(&parts);
+            for rolled in rolled(&taught, RollIn { guide: Guide::Policy, lasting: false }) {
+                let mut session = taught.0.session();
                 let mut revises =
                     |step: &usize| session.push_id(rolled.ids[*step]).unwrap().revised();
                 let expected: Vec<usize> = (0..rolled.ids.len()).filter(&mut revises).collect();
@@ -192,16 +200,11 @@ mod tests {
         for delay in 0..3 {
             let mut parts = tapir::doctest::parts();
             parts.config.delay = delay;
-            let model = parts.load().unwrap();
-            let examples = examples(&model);
-            let examples: Vec<&Example> = examples.iter().collect();
-            let lessons = all(&model, &examples);
-            let borrowed: Vec<&Lesson> = lessons.iter().collect();
-            let rolled = [false, true].map(|lasting| {
-                let how = RollIn { guide: Guide::Reviser, lasting };
-                roll_in(&model, &examples, &borrowed, how).unwrap()
-            });
-            for ((any, lasting), lesson) in rolled[0].iter().zip(&rolled[1]).zip(&lessons) {
+            let taught = taught(&parts);
+            let (model, _, lessons) = &taught;
+            let [any, lasting] = [false, true]
+                .map(|lasting| rolled(&taught, RollIn { guide: Guide::Reviser, lasting }));
+            for ((any, lasting), lesson) in any.iter().zip(&lasting).zip(lessons) {
                 let mut session = model.session();
                 for (step, action) in lasting.actions.iter().enumerate() {
                     session.set_threshold(if *action { 0.0 } else { 1.0 }).unwrap();
