@@ -4,7 +4,7 @@ mod yardstick;
 
 use std::hint::black_box;
 
-use tapir::kernels::{Matrix, Scratch, isa, quantize_rows};
+use tapir::kernels::{Isa, Matrix, Scratch, isa, quantize_rows};
 use yardstick::{fastest, race};
 
 /// Numbers in -1..1 that are the same in each run.
@@ -43,11 +43,66 @@ fn bytes(matrices: &[Matrix]) -> usize {
 
 /// Apply every matrix to that many rows.
 fn apply(matrices: &[Matrix], rows: usize, x: &[f32], y: &mut [f32], scratch: &mut Scratch) {
+    apply_with(isa(), matrices, rows, x, y, scratch);
+}
+
+/// The same with the given instructions.
+fn apply_with(
+    isa: Isa,
+    matrices: &[Matrix],
+    rows: usize,
+    x: &[f32],
+    y: &mut [f32],
+    scratch: &mut Scratch,
+) {
     for matrix in matrices {
         let x = &x[..rows * matrix.inputs()];
-        matrix.apply(black_box(x), rows, &[], &mut y[..rows * matrix.outputs()], scratch);
+        matrix.apply_with(isa, black_box(x), rows, &[], &mut y[..rows * matrix.outputs()], scratch);
     }
     black_box(y);
+}
+
+/// Every set of kernels that the machine has against the portable ones, and against as many
+/// multiplications and additions as its instructions can do in registers, in the same run.
+fn compare_kernels() {
+    println!(
+        "\n{:<10} {:>4} {:>16} {:>16} {:>12} {:>20}",
+        "512 x 512",
+        "rows",
+        "f32 / portable",
+        "int8 / portable",
+        "int8 / f32",
+        "f32, of arithmetic"
+    );
+    let Stack { f32, int8 } = Stack::new(&[(512, 512)]);
+    let x = numbers(12 * 512);
+    for rows in [1, 4, 12] {
+        for isa in Isa::available() {
+            let [mut y, mut z, mut portable, mut portable8] = [(); 4].map(|()| vec![0.0; 12 * 512]);
+            let [mut a, mut b, mut c, mut d] = [(); 4].map(|()| Scratch::default());
+            let [f32_portable, f32, int8_portable, int8, arithmetic] = race(
+                101,
+                [
+                    &mut || apply_with(Isa::Portable, &f32, rows, &x, &mut portable, &mut a),
+                    &mut || apply_with(isa, &f32, rows, &x, &mut y, &mut b),
+                    &mut || apply_with(Isa::Portable, &int8, rows, &x, &mut portable8, &mut c),
+                    &mut || apply_with(isa, &int8, rows, &x, &mut z, &mut d),
+                    &mut || {
+                        black_box(yardstick::multiply_and_add(isa.name(), rows * 512 * 512));
+                    },
+                ],
+            );
+            let limit = yardstick::multiply_and_add(isa.name(), 1)
+                .map_or("–".to_owned(), |_| format!("{:.2}", arithmetic / f32));
+            println!(
+                "{:<10} {rows:>4} {:>16.2} {:>16.2} {:>12.2} {limit:>20}",
+                isa.name(),
+                f32_portable / f32,
+                int8_portable / int8,
+                f32 / int8
+            );
+        }
+    }
 }
 
 /// Race plain reads, f32 and int8, for each of the numbers of rows, and add up.
@@ -91,8 +146,12 @@ fn compare(name: &str, shapes: &[(usize, usize)], rows: &[usize], repetitions: u
     );
 }
 
-/// Without arguments the two cases that matter; `--rows` adds each number of rows.
+/// Without arguments the two cases that matter; `--rows` adds each number of rows, `--kernels` is
+/// about all sets of kernels.
 fn main() {
+    if std::env::args().any(|argument| argument == "--kernels") {
+        return compare_kernels();
+    }
     println!(
         "kernels: {}; plain reads in GB/s, from one place (seq.) and from the best number of places",
         isa()

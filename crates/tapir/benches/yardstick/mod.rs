@@ -67,6 +67,58 @@ fn read_avx512<const STREAMS: usize>(bytes: &[u64]) -> u64 {
     _mm512_reduce_add_epi64(all) as u64
 }
 
+/// So many multiplications and additions of f32 in registers, as fast as one thread can by the
+/// instructions of these kernels; none where that is not known here.
+#[allow(dead_code, reason = "not every benchmark asks for it")]
+pub(crate) fn multiply_and_add(kernels: &str, count: usize) -> Option<f32> {
+    match kernels {
+        #[cfg(target_arch = "x86_64")]
+        "avx2" | "avxvnni" if is_x86_feature_detected!("fma") => {
+            // SAFETY: the machine has the features.
+            Some(unsafe { fma_avx2(count) })
+        }
+        #[cfg(target_arch = "x86_64")]
+        "avx512" | "vnni" if is_x86_feature_detected!("avx512f") => {
+            // SAFETY: the machine has the feature.
+            Some(unsafe { fma_avx512(count) })
+        }
+        _ => {
+            let _ = count;
+            None
+        }
+    }
+}
+
+/// Twelve sums that do not wait for each other.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn fma_avx2(count: usize) -> f32 {
+    use std::arch::x86_64::{_mm256_cvtss_f32, _mm256_fmadd_ps, _mm256_set1_ps};
+    let [a, b] = [0.999, 0.001].map(|value| _mm256_set1_ps(black_box(value)));
+    let mut sums = [b; 12];
+    for _ in 0..count / (12 * 8) {
+        for sum in &mut sums {
+            *sum = _mm256_fmadd_ps(*sum, a, b);
+        }
+    }
+    sums.into_iter().map(|sum| _mm256_cvtss_f32(sum)).sum()
+}
+
+/// The same with vectors of 512 bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn fma_avx512(count: usize) -> f32 {
+    use std::arch::x86_64::{_mm512_cvtss_f32, _mm512_fmadd_ps, _mm512_set1_ps};
+    let [a, b] = [0.999, 0.001].map(|value| _mm512_set1_ps(black_box(value)));
+    let mut sums = [b; 12];
+    for _ in 0..count / (12 * 16) {
+        for sum in &mut sums {
+            *sum = _mm512_fmadd_ps(*sum, a, b);
+        }
+    }
+    sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
+}
+
 /// Seconds that each of the contestants takes: the median of interleaved repetitions, or with
 /// `--best` the shortest, for a machine that is busy with other things.
 pub(crate) fn race<const N: usize>(
