@@ -241,9 +241,9 @@ impl RevisionQuality {
     }
 
     /// R-Pertinence of effective revisions: of the revisions, the share that made an incorrect
-    /// prefix better; none without revisions.
+    /// prefix better; none without effective revisions, as the authors have it.
     pub fn effective_revision_pertinence(&self) -> Option<f64> {
-        self.kind_share(self.kinds.effective)
+        self.kind_share(self.kinds.effective).filter(|_| self.kinds.effective > 0)
     }
 
     /// A-Pertinence: of the additions, the share that found a correct prefix; none without
