@@ -1,9 +1,12 @@
 //! Pretrained revisers against outputs recorded from Hugging Face's `transformers`, through the
 //! public interface, word by word.
 //!
-//! Reads every encoder in the folder that `TAPIR_PARITY_DIR` names (each folder in it that has a
-//! `cases.json`), or the copies in `tests/parity-bert`.
+//! Reads every encoder in the folder that `TAPIR_PARITY_DIR` names (it or each folder in it that has
+//! a `cases.json`), or the copies in `tests/parity-bert`.
 #![allow(clippy::unwrap_used)]
+
+#[path = "support/parity_folder.rs"]
+mod parity_folder;
 
 use std::path::{Path, PathBuf};
 
@@ -28,26 +31,20 @@ struct Case {
     first: Vec<usize>,
 }
 
-/// The encoders in a folder.
+/// The encoders in a folder, which may be that of one.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.push(folder.to_owned());
     folders.retain(|path| path.join("cases.json").exists());
     folders.sort();
     folders
 }
 
-/// Our copies of some.
-fn own() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity-bert")
-}
-
 fn encoders() -> Vec<(PathBuf, Cases)> {
-    let own = own();
-    let named = std::env::var_os("TAPIR_PARITY_DIR").map(|dir| folders(Path::new(&dir)));
-    // A folder of the authors' models has none of these.
-    let found = named.filter(|folders| !folders.is_empty()).unwrap_or_else(|| folders(&own));
-    assert!(!found.is_empty(), "no encoder in {}", own.display());
+    let found = parity_folder::with("parity-bert", |folder| {
+        Some(folders(folder)).filter(|folders| !folders.is_empty())
+    });
     let cases = |path: &PathBuf| {
         let json = std::fs::read_to_string(path.join("cases.json")).unwrap();
         serde_json::from_str(&json).unwrap()
@@ -116,7 +113,7 @@ fn every_logit_is_theirs() {
 /// known, and of other encoders it is printed.
 #[test]
 fn fewer_bits_are_near() {
-    let own = folders(&own());
+    let own = folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity-bert"));
     for (path, cases) in encoders() {
         let parts = import(&path);
         for (precision, bound) in [(Precision::F16, 0.05), (Precision::Int8, 0.5)] {
