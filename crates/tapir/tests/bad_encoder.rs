@@ -68,6 +68,7 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
         ("/added_tokens", token(4, "[MASK]", true), "\"[MASK]\" with id 4"),
         ("/added_tokens", token(17, "[MASK]", false), "\"[MASK]\" with id 17"),
         ("/added_tokens", token(4, "play", false), "\"play\" with id 4"),
+        ("/added_tokens", token(4, "play", true), "\"play\" with id 4"),
         ("/post_processor", json!(null), "missing field `post_processor`"),
         ("/post_processor/type", json!("RobertaProcessing"), "between [CLS] and [SEP]"),
         ("/post_processor/single/0/SpecialToken/id", json!("[SEP]"), "between [CLS] and [SEP]"),

@@ -64,6 +64,12 @@ struct WordPiece {
 /// Special pieces that stand for no part of a text.
 const UNREAD: [&str; 2] = ["[PAD]", "[MASK]"];
 
+/// May this be an added token? `tokenizers` cuts one out of a text before it makes words of it, and
+/// we do not: that is the same only for tokens which nobody writes.
+fn is_never_written(token: &str) -> bool {
+    SPECIAL.contains(&token) || UNREAD.contains(&token) || token.starts_with("[unused")
+}
+
 pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
     let invalid = |reason: String| Error::invalid(file, reason);
     let tokenizer: TokenizerJson =
@@ -102,7 +108,8 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
         let id = vocab.get(&token.content);
         let unread =
             id.is_none() && UNREAD.contains(&&*token.content) && token.id as usize >= vocab.len();
-        !token.special || (id != Some(&token.id) && !unread)
+        let known = id == Some(&token.id) && is_never_written(&token.content);
+        !token.special || !(known || unread)
     }) {
         let reason = format!(
             "`added_tokens` has {:?} with id {}: tokens beside the pieces of the model are not \
