@@ -69,8 +69,10 @@ impl Pretrained {
     pub(crate) fn open(&self) -> Result<Encoder> {
         let Self { pretrained, layers } = self;
         let dir = Path::new(pretrained);
-        // A model of ours has labels, too, or is in the folder of a run.
-        let is_encoder = dir.join("config.json").exists() && !dir.join("labels.txt").exists();
+        // A model of ours has labels and no such tokenizer, or is in the folder of a run; scripts
+        // that train taggers leave their labels beside an encoder, too.
+        let has = |file: &str| dir.join(file).exists();
+        let is_encoder = has("config.json") && (has("tokenizer.json") || !has("labels.txt"));
         let encoder = if is_encoder {
             Encoder::read(&EncoderFiles::open(dir)?)?
         } else if tapir_models::model(pretrained).is_some() || dir.is_dir() {
