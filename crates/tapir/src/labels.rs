@@ -194,10 +194,10 @@ pub struct Span {
 }
 
 /// The spans of a label sequence, imperfect ones included, decoded exactly as seqeval's default
-/// mode does.
+/// mode does, except that a label without a tag is a type.
 ///
-/// An `I-x` after `O` or after another type starts a span; `E-` and `S-` are understood too. With
-/// [`Scheme::Plain`] every word is a span of its own.
+/// An `I-x` after `O` or after another type starts a span; `E-` and `S-`, `L-`, `U-` and `M-` are
+/// understood too. With [`Scheme::Plain`] every word is a span of its own.
 ///
 /// ```
 /// use tapir::{Scheme, spans};
@@ -232,8 +232,9 @@ pub fn spans<L: AsRef<str>>(labels: &[L], scheme: Scheme) -> Vec<Span> {
 /// which neighbours are one span.
 fn split(label: &str) -> (char, &str) {
     let (tag, kind) = label.split_once('-').unwrap_or((label, "_"));
+    let kind = if kind.is_empty() { "_" } else { kind };
     match tag {
-        "B" | "I" | "E" | "S" | "O" => (tag.chars().next().unwrap_or('O'), kind),
+        "B" | "I" | "E" | "S" | "O" | "L" | "U" | "M" => (tag.chars().next().unwrap_or('O'), kind),
         _ => ('I', label),
     }
 }
@@ -299,6 +300,19 @@ mod tests {
         let found = spans(&["item", "item", "O", "quantity", "B"], Scheme::Iob);
         let found: Vec<_> = found.iter().map(|s| (&*s.label, s.start, s.end)).collect();
         assert_eq!(found, [("item", 0, 2), ("quantity", 3, 4), ("_", 4, 5)]);
+    }
+
+    /// The values are seqeval's.
+    #[test]
+    fn tags_of_other_schemes_are_no_types() {
+        let of = |labels: &[&str]| -> Vec<(String, usize, usize)> {
+            let found = spans(labels, Scheme::Iob);
+            found.into_iter().map(|s| (s.label.to_string(), s.start, s.end)).collect()
+        };
+        let x = |start, end| ("x".to_owned(), start, end);
+        assert_eq!(of(&["B-x", "L-x", "O", "U-x"]), [x(0, 2), x(3, 4)]);
+        assert_eq!(of(&["B-x", "M-x", "E-x", "S-x"]), [x(0, 3), x(3, 4)]);
+        assert_eq!(of(&["O", "I-", "O"]), [("_".to_owned(), 1, 2)]);
     }
 
     #[test]
