@@ -51,8 +51,7 @@ impl Model {
     fn load(class: &Bound<'_, PyType>, name: PathBuf) -> PyResult<Self> {
         let py = class.py();
         let model = py.detach(|| tapir::Model::find(&name)).map_err(refused)?;
-        let text = name.to_str().filter(|_| !name.join("config.json").exists());
-        let shipped = text.filter(|text| tapir::Model::embedded_names().any(|name| name == *text));
+        let shipped = tapir::Model::find_shipped(&name);
         Self::new(py, model, shipped.map(str::to_owned))
     }
 

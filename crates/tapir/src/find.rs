@@ -1,8 +1,10 @@
 //! Models and word vectors by path or, where they ship in the program, by name. What is on disk
-//! comes first: a name means what ships only where there is no file or model of that name.
+//! comes first: a name means what ships only where there is no file, model or training run of that
+//! name.
 
 use std::path::Path;
 
+use crate::store::is_model_or_run;
 use crate::{Error, Model, Parts, Result, WordVectors};
 
 impl Model {
@@ -18,10 +20,24 @@ impl Model {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn find(name: impl AsRef<Path>) -> Result<Self> {
-        match shipped(name.as_ref()) {
-            Some(parts) => parts?.load(),
+        match Self::find_shipped(&name) {
+            Some(name) => embedded(name)?.load(),
             None => Self::open(&name).map_err(|error| with_names(error, name.as_ref())),
         }
+    }
+
+    /// The name of the model in the program that [`find`](Self::find) gives; none where it opens
+    /// what is on disk.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")]
+    /// assert_eq!(tapir::Model::find_shipped("pos"), Some("pos"));
+    /// assert_eq!(tapir::Model::find_shipped("runs/pos"), None);
+    /// ```
+    pub fn find_shipped(name: impl AsRef<Path>) -> Option<&'static str> {
+        let name = name.as_ref();
+        let shipped = names().find(|shipped| name == Path::new(shipped))?;
+        (!is_model_or_run(name)).then_some(shipped)
     }
 }
 
@@ -34,8 +50,8 @@ impl Parts {
     /// # Ok::<(), tapir::Error>(())
     /// ```
     pub fn find(name: impl AsRef<Path>) -> Result<Self> {
-        match shipped(name.as_ref()) {
-            Some(parts) => parts,
+        match Model::find_shipped(&name) {
+            Some(name) => embedded(name),
             None => Self::open(&name).map_err(|error| with_names(error, name.as_ref())),
         }
     }
@@ -60,16 +76,15 @@ impl WordVectors {
     }
 }
 
-/// The model of that name in the program, unless a directory holds one.
+/// The model of that name in the program.
 #[cfg(feature = "embedded")]
-fn shipped(name: &Path) -> Option<Result<Parts>> {
-    let text = name.to_str().filter(|text| names().any(|name| name == *text))?;
-    (!name.join("config.json").exists()).then(|| Parts::embedded_named(text))
+fn embedded(name: &str) -> Result<Parts> {
+    Parts::embedded_named(name)
 }
 
 #[cfg(not(feature = "embedded"))]
-fn shipped(_: &Path) -> Option<Result<Parts>> {
-    None
+fn embedded(name: &str) -> Result<Parts> {
+    Parts::open(name)
 }
 
 /// A mistyped name is not a mistyped directory: says which models ship.
@@ -93,4 +108,28 @@ fn names() -> impl Iterator<Item = &'static str> {
 #[cfg(not(feature = "embedded"))]
 fn names() -> impl Iterator<Item = &'static str> {
     std::iter::empty()
+}
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_disk_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        assert!(!is_model_or_run(&at("pos")));
+        std::fs::create_dir(at("pos")).unwrap();
+        assert!(!is_model_or_run(&at("pos")), "a folder of something else");
+        let parts = crate::doctest::parts();
+        std::fs::remove_dir(at("pos")).unwrap();
+        parts.save(at("pos")).unwrap();
+        assert!(is_model_or_run(&at("pos")));
+        std::fs::create_dir(at("run")).unwrap();
+        std::fs::write(at("run").join("preset.toml"), "").unwrap();
+        assert!(is_model_or_run(&at("run")), "a run that is not done");
+        std::fs::remove_file(at("run").join("preset.toml")).unwrap();
+        parts.save(at("run").join("model")).unwrap();
+        assert!(is_model_or_run(&at("run")), "a run");
+    }
 }

@@ -15,6 +15,9 @@ use crate::files::{CONFIG, INTENTS, LABELS, PIECES, VOCABULARY, WEIGHTS};
 use crate::vectors::WordVectors;
 use crate::{Bytes, Config, Error, Labels, Model, Parts, Result, Vocabulary, WordPieces};
 
+/// What a training run notes of itself.
+const PRESET: &str = "preset.toml";
+
 /// Text files of a model may not be larger than this.
 const LARGEST_TEXT: u64 = 1 << 28;
 /// So often is a model looked at that is replaced while it is opened, which takes far less time
@@ -370,9 +373,14 @@ fn of_run(dir: &Path) -> PathBuf {
     }
 }
 
+/// Does the directory hold a model, or a training run, be it done or not?
+pub(crate) fn is_model_or_run(dir: &Path) -> bool {
+    is_there(&of_run(dir).join(CONFIG)) || is_there(&dir.join(PRESET))
+}
+
 /// A training run whose stages are not all done has no model, and that is what is wrong.
 fn unfinished(dir: &Path, error: Error) -> Error {
-    if !is_there(&dir.join("preset.toml")) {
+    if !is_there(&dir.join(PRESET)) {
         return error;
     }
     let reason = "a training run that has no model yet; the same `tapir train` goes on with it";

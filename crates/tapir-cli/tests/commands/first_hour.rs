@@ -31,6 +31,24 @@ fn a_file_that_is_not_there_is_not_a_text() {
 }
 
 #[test]
+fn a_run_that_has_the_name_of_a_model_that_ships_comes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let info = |folder: &std::path::Path| -> serde_json::Value {
+        let mut command = program(&["info", "snips-small", "--json"]);
+        serde_json::from_str(&output(command.current_dir(folder))).unwrap()
+    };
+    assert_eq!(info(folder.path())["config"]["task"], "snips");
+    let run = folder.path().join("snips-small");
+    std::fs::create_dir(&run).unwrap();
+    program(&["quantize", "pos"]).arg(run.join("model")).assert().success();
+    assert_eq!(info(folder.path())["config"]["task"], "ewt");
+    std::fs::remove_dir_all(run.join("model")).unwrap();
+    std::fs::write(run.join("preset.toml"), "").unwrap();
+    let mut unfinished = program(&["info", "snips-small"]);
+    unfinished.current_dir(&folder).assert().failure().stderr(contains("training run"));
+}
+
+#[test]
 fn every_line_in_is_a_line_of_json_out() {
     let text = "play jazz\n\n...\n🎉\r\nWhat's on, Zoë?\n";
     let json = output(program(&["tag", "-", "--format", "json"]).write_stdin(text));
