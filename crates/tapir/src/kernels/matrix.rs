@@ -439,6 +439,13 @@ mod tests {
                 assert!((y[2] - 6.0).abs() < 1e-3 && (y[3] - 7.5).abs() < 1e-3, "{name}: {y:?}");
             }
         }
+        // The bits that NaN carries are no activations: their sums would be more than an i32 holds.
+        let carries = [f32::from_bits(0x7fc0_8000); 1024];
+        for (name, y) in
+            products(&Matrix::from_int8(&[-128; 1024], &[1.0], 1, 1024), &carries, 1, &[])
+        {
+            assert!(y[0].is_nan(), "{name}: {y:?}");
+        }
         for tiny in [0.0, -0.0, 1e-45, 1e-38, 1e-31] {
             for (name, y) in products(&matrix, &[tiny; 3], 1, &[1.0, 2.0]) {
                 assert_eq!(y, [1.0, 2.0], "{name}");
@@ -447,6 +454,21 @@ mod tests {
         let huge = f32::MAX / 8.0;
         for (name, y) in products(&matrix, &[huge, 0.0, 0.0], 1, &[]) {
             assert!((y[0] / huge - 1.0).abs() < 1e-5, "{name}: {y:?}");
+        }
+    }
+
+    /// What one machine computes is compared with its own portable kernels; this number is the same
+    /// on all of them: x86, ARM and WebAssembly.
+    #[test]
+    fn bits_are_the_same_on_all_machines() {
+        let (outputs, inputs, rows) = (33, 2050, 5);
+        let (quantized, scales) = quantize_rows(&numbers(outputs * inputs, 1), outputs, inputs);
+        let matrix = Matrix::from_int8(&quantized, &scales, outputs, inputs);
+        for (name, y) in products(&matrix, &numbers(rows * inputs, 2), rows, &numbers(outputs, 3)) {
+            let digest = bits(&y).into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, bits| {
+                (hash ^ u64::from(bits)).wrapping_mul(0x100_0000_01b3)
+            });
+            assert_eq!(digest, 11_756_076_699_720_733_172, "{name}");
         }
     }
 

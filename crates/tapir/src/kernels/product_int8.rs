@@ -91,6 +91,11 @@ fn quantize(x: &[f32], quantized: &mut [i16]) -> f32 {
     } else {
         (LIMIT / greatest, greatest / LIMIT)
     };
+    if inverse == 0.0 {
+        // What is not finite would leave bits of its own, whose sums an i32 need not hold.
+        quantized.fill(0);
+        return scale;
+    }
     let (whole, rest) = quantized.split_at_mut(x.len());
     for (q, x) in whole.iter_mut().zip(x) {
         *q = (x * inverse + ROUND).to_bits() as i16;
