@@ -148,7 +148,11 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command;
+    if let Err(error) = check_kernels() {
+        return failure(&error);
+    }
+    let result = match command {
         #[cfg(feature = "live")]
         Command::Live(command) => command.run(),
         Command::Tag(command) => command.run(),
@@ -197,11 +201,26 @@ fn main() -> std::process::ExitCode {
         Ok(()) => std::process::ExitCode::SUCCESS,
         // `tapir … | head` has what it wants: no error.
         Err(error) if is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tapir: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
+        Err(error) => failure(&error),
     }
+}
+
+fn failure(error: &anyhow::Error) -> std::process::ExitCode {
+    eprintln!("tapir: {error:#}");
+    std::process::ExitCode::FAILURE
+}
+
+/// Are the kernels those that were asked for? The library takes others where these do not run, and
+/// whoever names some wants their bits or their speed.
+fn check_kernels() -> anyhow::Result<()> {
+    let Some(forced) = std::env::var_os("TAPIR_KERNELS") else { return Ok(()) };
+    let here: Vec<_> = tapir::kernels::Isa::available().map(tapir::kernels::Isa::name).collect();
+    anyhow::ensure!(
+        here.iter().any(|name| forced == *name),
+        "TAPIR_KERNELS is {forced:?}; this machine has {}",
+        here.join(", ")
+    );
+    Ok(())
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

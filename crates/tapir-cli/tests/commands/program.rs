@@ -32,6 +32,13 @@ fn every_command_has_help() {
 }
 
 #[test]
+fn kernels_that_are_not_here_are_refused() {
+    let mut command = program(&["tag", "play some jazz"]);
+    let refused = command.env("TAPIR_KERNELS", "abacus").assert().failure();
+    refused.stderr(contains("abacus").and(contains("portable"))).stdout("");
+}
+
+#[test]
 fn the_version_is_short_or_says_more() {
     let number = format!("tapir {}\n", env!("CARGO_PKG_VERSION"));
     program(&["-V"]).assert().success().stdout(number.clone());
