@@ -84,6 +84,7 @@ fn check_rust() -> Result<()> {
     docs::test()?;
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
+    systems::check_small()?;
     arm::test()?;
     web::test_kernels()?;
     alone::package()?;
