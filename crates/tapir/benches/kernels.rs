@@ -64,23 +64,26 @@ fn apply_with(
 
 /// Every set of kernels that the machine has against the portable ones, and against as many
 /// multiplications and additions as its instructions can do in registers, in the same run.
-fn compare_kernels() {
+fn compare_kernels(outputs: usize, inputs: usize) {
     println!(
-        "\n{:<10} {:>4} {:>16} {:>16} {:>12} {:>20}",
-        "512 x 512",
+        "\n{:<10} {:>4} {:>16} {:>16} {:>12} {:>20} {:>20}",
+        format!("{outputs} x {inputs}"),
         "rows",
         "f32 / portable",
         "int8 / portable",
         "int8 / f32",
-        "f32, of arithmetic"
+        "f32, of arithmetic",
+        "int8, of arithmetic"
     );
-    let Stack { f32, int8 } = Stack::new(&[(512, 512)]);
-    let x = numbers(12 * 512);
+    let Stack { f32, int8 } = Stack::new(&[(outputs, inputs)]);
+    let x = numbers(12 * inputs);
     for rows in [1, 4, 12] {
         for isa in Isa::available() {
-            let [mut y, mut z, mut portable, mut portable8] = [(); 4].map(|()| vec![0.0; 12 * 512]);
+            let [mut y, mut z, mut portable, mut portable8] =
+                [(); 4].map(|()| vec![0.0; 12 * outputs]);
             let [mut a, mut b, mut c, mut d] = [(); 4].map(|()| Scratch::default());
-            let [f32_portable, f32, int8_portable, int8, arithmetic] = race(
+            let products = rows * outputs * inputs;
+            let [f32_portable, f32, int8_portable, int8, floats, integers] = race(
                 101,
                 [
                     &mut || apply_with(Isa::Portable, &f32, rows, &x, &mut portable, &mut a),
@@ -88,18 +91,24 @@ fn compare_kernels() {
                     &mut || apply_with(Isa::Portable, &int8, rows, &x, &mut portable8, &mut c),
                     &mut || apply_with(isa, &int8, rows, &x, &mut z, &mut d),
                     &mut || {
-                        black_box(yardstick::multiply_and_add(isa.name(), rows * 512 * 512));
+                        black_box(yardstick::multiply_and_add(isa.name(), products));
+                    },
+                    &mut || {
+                        black_box(yardstick::multiply_and_add_integers(isa.name(), products));
                     },
                 ],
             );
-            let limit = yardstick::multiply_and_add(isa.name(), 1)
-                .map_or("–".to_owned(), |_| format!("{:.2}", arithmetic / f32));
+            let of = |limit: f64, time: f64, is_known: bool| {
+                if is_known { format!("{:.2}", limit / time) } else { "–".to_owned() }
+            };
             println!(
-                "{:<10} {rows:>4} {:>16.2} {:>16.2} {:>12.2} {limit:>20}",
+                "{:<10} {rows:>4} {:>16.2} {:>16.2} {:>12.2} {:>20} {:>20}",
                 isa.name(),
                 f32_portable / f32,
                 int8_portable / int8,
-                f32 / int8
+                f32 / int8,
+                of(floats, f32, yardstick::multiply_and_add(isa.name(), 1).is_some()),
+                of(integers, int8, yardstick::multiply_and_add_integers(isa.name(), 1).is_some())
             );
         }
     }
@@ -150,7 +159,9 @@ fn compare(name: &str, shapes: &[(usize, usize)], rows: &[usize], repetitions: u
 /// about all sets of kernels.
 fn main() {
     if std::env::args().any(|argument| argument == "--kernels") {
-        return compare_kernels();
+        // Of 512 inputs a panel of weights fits into L1 beside the rows; of 2,048 it does not.
+        compare_kernels(512, 512);
+        return compare_kernels(512, 2048);
     }
     println!(
         "kernels: {}; plain reads in GB/s, from one place (seq.) and from the best number of places",

@@ -119,6 +119,101 @@ fn fma_avx512(count: usize) -> f32 {
     sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
 }
 
+/// The same with integers of 16 bits, summed in 32.
+#[allow(dead_code, reason = "not every benchmark asks for it")]
+pub(crate) fn multiply_and_add_integers(kernels: &str, count: usize) -> Option<i32> {
+    match kernels {
+        #[cfg(target_arch = "x86_64")]
+        "avx2" if is_x86_feature_detected!("avx2") => {
+            // SAFETY: the machine has the feature.
+            Some(unsafe { integers_avx2(count) })
+        }
+        #[cfg(target_arch = "x86_64")]
+        "avxvnni" if is_x86_feature_detected!("avxvnni") => {
+            // SAFETY: the machine has the features.
+            Some(unsafe { integers_avxvnni(count) })
+        }
+        #[cfg(target_arch = "x86_64")]
+        "avx512" if is_x86_feature_detected!("avx512bw") => {
+            // SAFETY: the machine has the features.
+            Some(unsafe { integers_avx512(count) })
+        }
+        #[cfg(target_arch = "x86_64")]
+        "vnni" if is_x86_feature_detected!("avx512vnni") => {
+            // SAFETY: the machine has the features.
+            Some(unsafe { integers_vnni(count) })
+        }
+        _ => {
+            let _ = count;
+            None
+        }
+    }
+}
+
+/// Twelve sums, each of which is multiplied itself: nothing can be taken out of the loop.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn integers_avx2(count: usize) -> i32 {
+    use std::arch::x86_64::{
+        _mm256_add_epi32, _mm256_cvtsi256_si32, _mm256_madd_epi16, _mm256_set1_epi32,
+    };
+    let b = _mm256_set1_epi32(black_box(0x0003_0005));
+    let mut sums = [b; 12];
+    for _ in 0..count / (12 * 16) {
+        for sum in &mut sums {
+            *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(*sum, b));
+        }
+    }
+    sums.into_iter().fold(0, |all, sum| all ^ _mm256_cvtsi256_si32(sum))
+}
+
+/// The same where one instruction multiplies and adds.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avxvnni")]
+fn integers_avxvnni(count: usize) -> i32 {
+    use std::arch::x86_64::{_mm256_cvtsi256_si32, _mm256_dpwssd_avx_epi32, _mm256_set1_epi32};
+    let b = _mm256_set1_epi32(black_box(0x0003_0005));
+    let mut sums = [b; 12];
+    for _ in 0..count / (12 * 16) {
+        for sum in &mut sums {
+            *sum = _mm256_dpwssd_avx_epi32(*sum, *sum, b);
+        }
+    }
+    sums.into_iter().fold(0, |all, sum| all ^ _mm256_cvtsi256_si32(sum))
+}
+
+/// The same with vectors of 512 bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn integers_avx512(count: usize) -> i32 {
+    use std::arch::x86_64::{
+        _mm512_add_epi32, _mm512_cvtsi512_si32, _mm512_madd_epi16, _mm512_set1_epi32,
+    };
+    let b = _mm512_set1_epi32(black_box(0x0003_0005));
+    let mut sums = [b; 12];
+    for _ in 0..count / (12 * 32) {
+        for sum in &mut sums {
+            *sum = _mm512_add_epi32(*sum, _mm512_madd_epi16(*sum, b));
+        }
+    }
+    sums.into_iter().fold(0, |all, sum| all ^ _mm512_cvtsi512_si32(sum))
+}
+
+/// The same where one instruction multiplies and adds.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn integers_vnni(count: usize) -> i32 {
+    use std::arch::x86_64::{_mm512_cvtsi512_si32, _mm512_dpwssd_epi32, _mm512_set1_epi32};
+    let b = _mm512_set1_epi32(black_box(0x0003_0005));
+    let mut sums = [b; 12];
+    for _ in 0..count / (12 * 32) {
+        for sum in &mut sums {
+            *sum = _mm512_dpwssd_epi32(*sum, *sum, b);
+        }
+    }
+    sums.into_iter().fold(0, |all, sum| all ^ _mm512_cvtsi512_si32(sum))
+}
+
 /// Seconds that each of the contestants takes: the median of interleaved repetitions, or with
 /// `--best` the shortest, for a machine that is busy with other things.
 pub(crate) fn race<const N: usize>(
