@@ -26,8 +26,13 @@ const PROCESSORS: [Processor; 3] = [
     Processor { name: "max", kernels: "portable, neon, i8mm, dotprod", models: "i8mm" },
 ];
 
-/// The tests that each processor runs: the crate's own of the kernels, and the recorded outputs.
-const EVERYWHERE: [&str; 2] = ["parity", "parity_bert"];
+/// The tests that each processor runs: the crate's own of the kernels, the recorded outputs and the
+/// invariants of sessions.
+const EVERYWHERE: [&str; 3] = ["parity", "parity_bert", "invariants"];
+
+/// An emulator has time for so many random cases of each invariant, and not for a million words.
+const CASES: &str = "4";
+const TOO_LONG: [&str; 2] = ["--skip", "a_million_words"];
 
 /// The tests, if they can be run here; if not, that is said.
 pub(crate) fn test() -> Result<()> {
@@ -47,7 +52,7 @@ pub(crate) fn test() -> Result<()> {
             "{name} has other kernels than {kernels}, or chooses others than {models}"
         );
         for test in EVERYWHERE {
-            run(name, models, &program(&programs, test)?, &[])?;
+            run(name, models, &program(&programs, test)?, &TOO_LONG)?;
         }
         ran.push(format!("{name}: kernels ({kernels}); {} ({models})", EVERYWHERE.join(", ")));
     }
@@ -161,6 +166,7 @@ fn run(processor: &str, kernels: &str, program: &Path, arguments: &[&str]) -> Re
         .arg(program)
         .args(arguments)
         .env("TAPIR_KERNELS", kernels)
+        .env("PROPTEST_CASES", CASES)
         .current_dir(crate::root().join("crates/tapir"))
         .output()
         .context("cannot start the emulator")?;
