@@ -282,15 +282,51 @@ export const checks = {
     session.free();
   },
 
-  async "what was freed is gone, and nothing else"() {
+  async "what a getter throws or calls harms nothing"() {
     const model = await Model.load("snips-small");
     const session = model.session();
     session.push("play");
+    const mine = () => {
+      throw new Error("mine");
+    };
+    const got = (get) => Object.defineProperty(["play", ""], 1, { get });
+    const { proxy: revoked, revoke } = Proxy.revocable([], {});
+    revoke();
+    for (const words of [got(mine), new Proxy(["play"], { get: mine }), revoked]) {
+      await refuses(() => session.update(words), /mine|revoked/);
+      await refuses(() => session.update("play", words), /mine|revoked/);
+      await refuses(() => model.tag(words), /mine|revoked/);
+    }
+    await refuses(() => session.push(revoked), /revoked|a word is a string/);
+    await refuses(() => model.session(revoked), /revoked/);
+    await refuses(() => new Model(revoked), /revoked/);
+    await refuses(() => new Model(new Proxy({}, { ownKeys: mine })), /mine/);
+    await refuses(() => new Model({ get "config.json"() { return mine(); } }), /mine/);
+    await refuses(() => session.update(got(() => session.push("some"))), /it is at work/);
+    await refuses(() => session.update(got(() => session.free())), /it is at work/);
+    await refuses(() => model.tag(got(() => model.free())), /it is at work/);
+    equal(session.update(["play", "some"]).step, 2);
+    equal(model.tag("play jazz").labels.length, 2);
+    session.free();
+    model.free();
+  },
+
+  async "what was freed is gone, and nothing else"() {
+    const model = await Model.load("snips-small");
+    const session = model.session();
+    const stream = model.stream();
+    session.push("play");
     model.free();
     equal(session.push("some").step, 2); // a session holds its model
-    session.free();
-    ok((await failure(() => session.push("jazz"))) instanceof Error, "an error");
-    ok((await failure(() => model.tag("jazz"))) instanceof Error, "an error");
+    for (const object of [session, stream, model]) {
+      object.free();
+      object.free();
+      object[Symbol.dispose]?.();
+    }
+    for (const ask of [
+      () => session.push("jazz"), () => session.labels(), () => stream.answer("{}"), () => model.tag("jazz"),
+      () => model.session(),
+    ]) await refuses(ask, /it was freed/);
     equal((await load()).tag("play jazz").labels.length, 2);
   },
 
