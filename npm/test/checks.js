@@ -1,6 +1,7 @@
 // What holds wherever the package runs: each check is a test in Node and in every browser.
 
 import { apply, Model, start } from "../index.js";
+import instantiate from "../wasm/tapir_wasm.js";
 import { TapirWorker } from "../worker.js";
 
 // ---------------------------------------------------------------- small helpers
@@ -309,6 +310,25 @@ export const checks = {
     equal(model.tag("play jazz").labels.length, 2);
     session.free();
     model.free();
+  },
+
+  // For the memory of a module never shrinks.
+  async "a text that is too long is refused before it takes memory"() {
+    const model = await load();
+    const [session, stream] = [model.session(), model.stream()];
+    const { memory } = await instantiate();
+    const before = memory.buffer.byteLength;
+    const text = "play jazz ".repeat(5e6);
+    const words = Array(2e6).fill("play");
+    for (const ask of [
+      () => model.tag(text), () => model.words(text), () => session.update(text), () => session.push(text),
+      () => stream.answer(text), () => Model.files(text), () => model.tag(words), () => session.update(words),
+      () => session.update(Array(20).fill("play ".repeat(2e5))),
+    ]) await refuses(ask, /(characters|words) are more than the limit of/);
+    equal(memory.buffer.byteLength, before);
+    equal(session.words(), 0);
+    session.free();
+    stream.free();
   },
 
   async "what was freed is gone, and nothing else"() {

@@ -4,12 +4,16 @@
 //! exception that passes through the module unwinds nothing: the object that is at work would stay
 //! borrowed for good.
 
-use js_sys::{Array, JSON, Object, Reflect, Uint8Array};
+use js_sys::{Array, JSON, JsString, Object, Reflect, Uint8Array};
 use serde::{Deserialize, Deserializer};
 use tapir::{Bytes, FinalPass, Mode, Model, SessionOptions};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Result, error, type_error};
+
+/// Longer texts are refused, before they are copied to memory that is never given back: UTF-16 units,
+/// as many as a line for `tapir tag` may have bytes.
+const LONGEST_TEXT: usize = 1 << 20;
 
 #[wasm_bindgen]
 extern "C" {
@@ -52,13 +56,43 @@ impl Given {
 /// The words of an array.
 fn words(array: &JsValue) -> Result<Vec<String>> {
     let length = count(&Reflect::get(array, &"length".into())?, "the length of an array")?;
-    let word = |index| text(&Reflect::get_u32(array, index as u32)?, "a word");
-    (0..length).map(word).collect()
+    // No word is empty, and as a text they would have something between them.
+    if length > LONGEST_TEXT / 2 {
+        let most = LONGEST_TEXT / 2;
+        return Err(error(format!("{length} words are more than the limit of {most}; split them")));
+    }
+    let mut words = Vec::new();
+    let mut total = 0;
+    for index in 0..length {
+        let word = Reflect::get_u32(array, index as u32)?;
+        total += units(&word, "a word")? + 1;
+        if total > LONGEST_TEXT {
+            return Err(too_long("words", total));
+        }
+        words.push(text(&word, "a word")?);
+    }
+    Ok(words)
 }
 
 /// A text. Halves of surrogate pairs that stand alone become U+FFFD, as everywhere on the web.
 pub(crate) fn text(value: &JsValue, what: &str) -> Result<String> {
-    value.as_string().ok_or_else(|| type_error(format!("{what} is a string, not {}", kind(value))))
+    let units = units(value, what)?;
+    if units > LONGEST_TEXT {
+        return Err(too_long(what, units));
+    }
+    Ok(value.as_string().unwrap_or_default())
+}
+
+/// How long a text is, as JavaScript counts.
+fn units(value: &JsValue, what: &str) -> Result<usize> {
+    match value.dyn_ref::<JsString>() {
+        Some(text) => Ok(text.length() as usize),
+        None => Err(type_error(format!("{what} is a string, not {}", kind(value)))),
+    }
+}
+
+fn too_long(what: &str, units: usize) -> JsValue {
+    error(format!("{what}: {units} characters are more than the limit of {LONGEST_TEXT}; split it"))
 }
 
 /// A whole number that is not negative.
