@@ -29,7 +29,7 @@ export const TapirWorker: {
 
 /** A session in a worker. */
 export interface WorkerSession extends Promised<Session> {
-  /** Gives its memory back: the worker cannot know when nobody uses it any more. */
+  /** Gives its memory back. Without it that happens some time later. */
   free(): Promise<void>;
 }
 

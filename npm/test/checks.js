@@ -398,6 +398,7 @@ export const checks = {
     const answers = await Promise.all(SENTENCE.map((word) => session.push(word))); // asked all at once
     equal(answers.map(({ step }) => step), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     await session.free();
+    await session.free(); // once more
     await refuses(() => session.push("more"), /it was freed/);
     const waiting = refuses(() => model.tag("play jazz"), /the worker was ended/);
     model.terminate();
@@ -405,6 +406,18 @@ export const checks = {
     await refuses(() => model.tag("play jazz"), /the worker was ended/);
     await refuses(() => TapirWorker.load("chess"), /no model of this name/);
     here.free();
+  },
+
+  async "a trap in a worker ends it, with an error for all that wait"() {
+    const model = await TapirWorker.load("snips-small");
+    const asked = [model.tag("play jazz"), model.info()];
+    const refused = asked.map((answer) => refuses(() => answer, /the worker has ended: unreachable/));
+    const { worker } = model.line;
+    const data = { id: -1, error: { name: "RuntimeError", message: "unreachable", isFatal: true } };
+    if (worker.emit) worker.emit("message", data); // in Node
+    else worker.dispatchEvent(new MessageEvent("message", { data }));
+    await Promise.all(refused);
+    await refuses(() => model.info(), /the worker has ended: unreachable/);
   },
 
   async "an answer of a worker that cannot be read is an error for all that wait"() {

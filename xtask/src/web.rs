@@ -41,7 +41,7 @@ fn test() -> Result<()> {
     }
     kernels()?;
     let browsers = browsers();
-    let files = ["node", "places", "browsers", "demo"];
+    let files = ["node", "worker", "places", "browsers", "demo"];
     let files = files.map(|name| format!("npm/test/{name}.test.js"));
     let mut command = node();
     command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
