@@ -3,34 +3,7 @@
 import { apply, Model, start } from "../index.js";
 import instantiate from "../wasm/tapir_wasm.js";
 import { TapirWorker } from "../worker.js";
-
-// ---------------------------------------------------------------- small helpers
-
-function equal(found, expected, what = "") {
-  const [a, b] = [found, expected].map((value) => JSON.stringify(value));
-  if (a !== b) throw new Error(`${what}: found ${a}, expected ${b}`);
-}
-
-function ok(value, what) {
-  if (!value) throw new Error(what);
-}
-
-/** The error that an action ends with. */
-async function failure(action) {
-  try {
-    await action();
-  } catch (error) {
-    return error;
-  }
-  throw new Error(`nothing was thrown by ${action}`);
-}
-
-async function refuses(action, pattern, type = Error) {
-  const error = await failure(action);
-  ok(error instanceof type, `${error?.name} is no ${type.name}: ${error?.message}`);
-  ok(!(error instanceof WebAssembly.RuntimeError), `the module trapped: ${error.message}`);
-  ok(pattern.test(error.message), `${error.message}: expected ${pattern}`);
-}
+import { equal, failure, ok, refuses } from "./expect.js";
 
 const loaded = new Map();
 
@@ -50,30 +23,6 @@ function randoms(seed) {
 }
 
 const SENTENCE = "add step to me to the fifty clasicos playlist".split(" ");
-
-// ---------------------------------------------------------------- the checks
-
-/** Compares answers of the module with those of the native program, which are `{model, message, answer}`. */
-export async function likeTheProgram(model, exchanges) {
-  const stream = model.stream();
-  let words = 0;
-  for (const { message, answer: expected } of exchanges) {
-    const answer = JSON.parse(stream.answer(JSON.stringify(message)));
-    const labels = ({ step, action, edits, length, committed, first, labels, spans, words }) => ({
-      step, action, length, committed, first, labels, spans, words,
-      edits: edits?.map(({ position, label, old }) => ({ position, label, old })),
-    });
-    equal(labels(answer), labels(expected), JSON.stringify(message));
-    // Policy and probabilities go through f32, whose products are fused on some machines and not on
-    // others; a difference of an ulp may round an activation to the next of its 32,767 steps.
-    const near = (a, b, what) => ok(Math.abs((a ?? 0) - (b ?? 0)) < 5e-3, `${what}: ${a}, not ${b}`);
-    near(answer.policy, expected.policy, "policy");
-    answer.edits?.forEach((edit, i) => near(edit.probability, expected.edits[i].probability, "probability"));
-    words += message.push ? 1 : 0;
-  }
-  stream.free();
-  return words;
-}
 
 export const checks = {
   async "the module runs with simd128"() {

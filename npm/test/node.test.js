@@ -8,8 +8,9 @@ import { fileURLToPath } from "node:url";
 
 import { Model, Session, Stream } from "../index.js";
 import { METHODS } from "../methods.js";
-import { checks, likeTheProgram } from "./checks.js";
+import { checks } from "./checks.js";
 import { examples } from "./documents.js";
+import { likeTheProgram } from "./like.js";
 import { exchanges, ROOT, SENTENCES } from "./native.js";
 
 /** What a script prints that runs to its end. */

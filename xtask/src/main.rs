@@ -85,7 +85,7 @@ fn check_rust() -> Result<()> {
     cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     portable()?;
     arm::test()?;
-    web::test_kernels()?;
+    web::test_quickly()?;
     alone::package()?;
     nats::check()
 }

@@ -19,6 +19,9 @@ const SIMD: &str = "-C target-feature=+simd128";
 const MODELS: [&str; 2] = ["snips-small", "pos"];
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
+/// Tests that need Node and the native program only.
+const QUICK: [&str; 3] = ["places", "local", "made"];
+
 /// Pinned, so that what it refuses does not change under us.
 const TYPESCRIPT: &str = "typescript@5.9.3";
 
@@ -41,10 +44,7 @@ fn test() -> Result<()> {
     }
     kernels()?;
     let browsers = browsers();
-    let files = ["node", "worker", "places", "browsers", "demo"];
-    let files = files.map(|name| format!("npm/test/{name}.test.js"));
-    let mut command = node();
-    command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
+    let mut command = node_test(&[&QUICK[..], &["node", "worker", "browsers", "demo"]].concat())?;
     command.env("TAPIR_BROWSERS", browsers.join(","));
     if let Some(compiler) = typescript() {
         command.env("TAPIR_TSC", compiler);
@@ -52,10 +52,14 @@ fn test() -> Result<()> {
     crate::say(&mut command)
 }
 
-/// The kernels alone, which CI has time for: with the package and its browsers it would take longer
-/// than the half hour that it may.
-pub(crate) fn test_kernels() -> Result<()> {
-    if install_node() { kernels() } else { Ok(()) }
+/// What CI has time for: the kernels, and the tests that need no package. With the package and its
+/// browsers it would take longer than the half hour that it may.
+pub(crate) fn test_quickly() -> Result<()> {
+    if !install_node() {
+        return Ok(());
+    }
+    kernels()?;
+    crate::say(&mut node_test(&QUICK)?)
 }
 
 /// Makes `docs/demo`.
@@ -200,6 +204,14 @@ fn program() -> Result<PathBuf> {
         crate::say(Command::new("cargo").args(build).current_dir(crate::root()))?;
     }
     Ok(std::path::absolute(program)?)
+}
+
+/// Runs files of `npm/test`.
+fn node_test(names: &[&str]) -> Result<Command> {
+    let files = names.iter().map(|name| format!("npm/test/{name}.test.js"));
+    let mut command = node();
+    command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
+    Ok(command)
 }
 
 fn node() -> Command {
