@@ -22,8 +22,9 @@ const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 /// Tests that need Node and the native program only.
 const QUICK: [&str; 3] = ["places", "local", "made"];
 
-/// Pinned, so that what it refuses does not change under us.
-const TYPESCRIPT: &str = "typescript@5.9.3";
+/// What compiles the package's types, and what bundles it. Pinned, so that what they refuse does not
+/// change under us; a webpack that refuses the URL of a folder, as its newest no longer does.
+const TOOLS: [&str; 2] = ["typescript@5.9.3", "webpack@5.94.0"];
 
 /// `cargo xtask web`, and with a word behind it one of its parts.
 pub(crate) fn run(part: Option<&str>) -> Result<()> {
@@ -46,8 +47,8 @@ fn test() -> Result<()> {
     let browsers = browsers();
     let mut command = node_test(&[&QUICK[..], &["node", "worker", "browsers", "demo"]].concat())?;
     command.env("TAPIR_BROWSERS", browsers.join(","));
-    if let Some(compiler) = typescript() {
-        command.env("TAPIR_TSC", compiler);
+    if let Some(tools) = tools() {
+        command.env("TAPIR_TOOLS", tools);
     }
     crate::say(&mut command)
 }
@@ -179,21 +180,29 @@ fn browsers() -> Vec<&'static str> {
     found
 }
 
-/// The compiler that checks the package's types, where it can be had.
-fn typescript() -> Option<PathBuf> {
+/// The folder of the tools, where they can be had.
+fn tools() -> Option<PathBuf> {
     let folder = crate::target().join("web");
-    let compiler = folder.join("node_modules/typescript/lib/tsc.js");
-    if !compiler.exists() {
-        println!("\n$ npm install {TYPESCRIPT}");
+    let modules = folder.join("node_modules");
+    let is_there = |tool: &str| {
+        let (name, version) = tool.split_once('@').unwrap_or((tool, ""));
+        let package = fs::read_to_string(modules.join(name).join("package.json"));
+        package.is_ok_and(|json| json.contains(&format!("\"version\": \"{version}\"")))
+    };
+    if !TOOLS.into_iter().all(is_there) {
+        println!("\n$ npm install {}", TOOLS.join(" "));
         let mut command = Command::new("npm");
-        command.args(["install", "--silent", "--no-save", TYPESCRIPT, "--prefix"]).arg(&folder);
+        // Together: what is not named in a call is taken away by it.
+        command.args(["install", "--silent", "--no-save"]).args(TOOLS).arg("--prefix").arg(&folder);
         let installed = command.stdin(Stdio::null()).status().is_ok_and(|status| status.success());
         if !installed {
-            println!("it cannot be installed here: the types are not compiled");
+            println!(
+                "they cannot be installed here: types are not compiled, and nothing is bundled"
+            );
             return None;
         }
     }
-    std::path::absolute(compiler).ok()
+    std::path::absolute(modules).ok()
 }
 
 /// The native program to compare with; built, with what labels, if there is none.
