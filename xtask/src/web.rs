@@ -45,7 +45,8 @@ fn test() -> Result<()> {
     }
     kernels()?;
     let browsers = browsers();
-    let mut command = node_test(&[&QUICK[..], &["node", "worker", "browsers", "demo"]].concat())?;
+    let mut command =
+        node_test(&[&QUICK[..], &["node", "worker", "browsers", "bundle", "demo"]].concat())?;
     command.env("TAPIR_BROWSERS", browsers.join(","));
     if let Some(tools) = tools() {
         command.env("TAPIR_TOOLS", tools);
