@@ -64,12 +64,25 @@ pub(crate) fn test_quickly() -> Result<()> {
     crate::say(&mut node_test(&QUICK)?)
 }
 
-/// Makes `docs/demo`.
+/// Makes `docs/demo`, tests it, and takes its picture where there is Chromium.
 fn demo() -> Result<()> {
     built()?;
     let mut command = node();
     command.arg("npm/demo/build.js").arg(crate::target().join("web/script/"));
-    crate::say(command.env("TAPIR_PROGRAM", program()?))
+    crate::say(command.env("TAPIR_PROGRAM", program()?))?;
+    let pictures = crate::target().join("web/pictures");
+    let _ = fs::remove_dir_all(&pictures);
+    fs::create_dir_all(&pictures)?;
+    let mut tests = node_test(&["made", "demo"])?;
+    crate::say(tests.env("TAPIR_SCREENSHOTS", std::path::absolute(&pictures)?))?;
+    let (picture, shown) = (pictures.join("demo-wide-light.png"), "docs/demo.png");
+    if picture.exists() {
+        fs::copy(&picture, crate::root().join(shown))?;
+        println!("{shown}: taken anew; {} has others", pictures.display());
+    } else {
+        println!("there is no Chromium here: {shown} is what it was");
+    }
+    Ok(())
 }
 
 /// Measures the package against the native library.
