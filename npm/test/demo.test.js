@@ -36,7 +36,9 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
 
     const screenshot = async (what) => {
       const folder = process.env.TAPIR_SCREENSHOTS;
-      if (folder && browser.screenshot) writeFileSync(`${folder}/demo-${what}.png`, await browser.screenshot());
+      if (!folder || !browser.screenshot) return;
+      await until("nothing moves", () => browser.evaluate("document.getAnimations().length === 0"));
+      writeFileSync(`${folder}/demo-${what}.png`, await browser.screenshot());
     };
 
     test("it labels what is typed, word by word", async (t) => {
