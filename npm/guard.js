@@ -1,5 +1,5 @@
-// What the generated classes lack: `free` may be called twice, what was freed says so, and what is at
-// work is left alone. The module would free under its own hands what a getter of its input frees.
+// What the generated classes lack: `free` may be called twice, what was freed says so, and what is
+// at work is left alone. The module would free under its own hands what a getter of its input frees.
 
 /** Where an object of the module is in its memory; 0 once it was freed. */
 const PLACE = "__wbg_ptr";

@@ -40,6 +40,7 @@ export function serve(listen, post) {
   // One after the other: what is asked first is answered first.
   let last = Promise.resolve();
   listen((message) => {
-    last = last.then(() => answer(message)).catch(() => undefined); // it cannot even be said: the next one can
+    // Where not even an error can be posted, the next message can be answered.
+    last = last.then(() => answer(message)).catch(() => undefined);
   });
 }

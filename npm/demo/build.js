@@ -15,8 +15,8 @@ const ROOT = new URL("../../", import.meta.url);
 const MODEL = "crates/tapir-models/models/snips-small";
 const read = (path, encoding = "utf8") => readFileSync(new URL(path, ROOT), encoding);
 
-// What the page may load: what is beside it, and nothing from other hosts. Its worker is a blob, its
-// data are `data:`. `file:`, for browsers differ in what 'self' is of a page from a disk.
+// What the page may load: what is beside it, and nothing from other hosts. Its worker is a blob,
+// its data are `data:`. `file:`, for browsers need not agree what 'self' is of a page from a disk.
 const POLICY = "default-src 'none'; script-src 'self' file: blob: 'wasm-unsafe-eval'; worker-src blob:; connect-src data:; "
   + "style-src 'self' file:; img-src data:; base-uri 'none'; form-action 'none'";
 

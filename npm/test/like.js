@@ -2,7 +2,7 @@
 
 import { equal, ok } from "./expect.js";
 
-/** Compares answers of the module with those of the native program, which are `{model, message, answer}`. */
+/** Compares answers of the module with those of the native program, `{message, answer}`. */
 export async function likeTheProgram(model, exchanges) {
   const stream = model.stream();
   let words = 0;

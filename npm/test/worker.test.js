@@ -1,4 +1,5 @@
-// What goes wrong in a worker, and what is forgotten there: in Node, where both can be brought about.
+// What goes wrong in a worker, and what is forgotten there: in Node, where both can be brought
+// about.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

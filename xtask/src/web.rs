@@ -22,8 +22,8 @@ const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 /// Tests that need Node and the native program only.
 const QUICK: [&str; 3] = ["places", "local", "made"];
 
-/// What compiles the package's types, and what bundles it. Pinned, so that what they refuse does not
-/// change under us; a webpack that refuses the URL of a folder, as its newest no longer does.
+/// What compiles the package's types, and what bundles it. Pinned, so that what they refuse does
+/// not change under us; a webpack that refuses the URL of a folder, as its newest no longer does.
 const TOOLS: [&str; 2] = ["typescript@5.9.3", "webpack@5.94.0"];
 
 /// `cargo xtask web`, and with a word behind it one of its parts.

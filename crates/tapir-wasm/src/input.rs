@@ -11,8 +11,8 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::{Result, error, type_error};
 
-/// Longer texts are refused, before they are copied to memory that is never given back: UTF-16 units,
-/// as many as a line for `tapir tag` may have bytes.
+/// Longer texts are refused, before they are copied to memory that is never given back: UTF-16
+/// units, as many as a line for `tapir tag` may have bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
 #[wasm_bindgen]
