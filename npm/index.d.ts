@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // What the package has, and what it means. Objects are as docs/protocol.md of the repository says.
 
 /** A model that labels words. It does not change; any number of sessions share it. */

@@ -1,7 +1,10 @@
 // The package: the classes of the WebAssembly module, and how it and models are loaded.
 
+import { guard } from "./guard.js";
 import { candidates, first, inNode, locate, resolve, SHIPPED } from "./places.js";
 import instantiate, { Model, Session, Stream } from "./wasm/tapir_wasm.js";
+
+for (const type of [Model, Session, Stream]) guard(type);
 
 export { Model, Session, Stream };
 

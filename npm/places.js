@@ -4,7 +4,7 @@ export const inNode = globalThis.process?.release?.name === "node";
 
 /** The models in the package. */
 export const SHIPPED = ["snips-small", "pos"];
-const MODELS = new URL("./models/", import.meta.url);
+const MODELS = new URL(/* webpackIgnore: true */ /* @vite-ignore */ "./models/", import.meta.url);
 
 /** What a URL begins with. A scheme has two letters or more, for the drives of Windows have one. */
 const SCHEME = /^[a-z][a-z\d+.-]+:/i;

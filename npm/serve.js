@@ -24,12 +24,23 @@ export function serve(listen, post) {
     if (!METHODS[kind].includes(method)) throw new TypeError(`a ${kind} has no method ${method}`);
     return object[method](...args);
   };
+  let hasTrapped = false;
+  const answer = async (message) => {
+    const { id } = message;
+    if (hasTrapped) return; // whoever waits is told that the worker has ended
+    try {
+      post({ id, value: await run(message) });
+    } catch (error) {
+      // What was at work in the module stays so, with its locks.
+      hasTrapped = error instanceof WebAssembly.RuntimeError;
+      const { name, message = error } = Object(error);
+      post({ id, error: { name: String(name), message: String(message), isFatal: hasTrapped } });
+    }
+  };
   // One after the other: what is asked first is answered first.
   let last = Promise.resolve();
   listen((message) => {
-    last = last.then(() => run(message)).then(
-      (value) => post({ id: message.id, value }),
-      (error) => post({ id: message.id, error: { name: error?.name, message: error?.message ?? String(error) } }),
-    );
+    // Where not even an error can be posted, the next message can be answered.
+    last = last.then(() => answer(message)).catch(() => undefined);
   });
 }

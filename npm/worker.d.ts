@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // A model in a worker of its own, so that a page never waits.
 
 import type { Files, Model, Session, SessionOptions, Stream } from "./index.js";
@@ -10,7 +11,11 @@ type Promised<T, Left extends PropertyKey = never> = {
 };
 
 /** A model in a worker. What it is asked is answered in order. */
-export interface TapirWorker extends Promised<Model, "session" | "stream"> {
+export interface TapirWorker extends Promised<Model, "session" | "stream"> {}
+export class TapirWorker {
+  private constructor();
+  /** Starts a worker and loads a model in it, as `Model.load` does. */
+  static load(source?: string | URL | Files, options?: { vectors?: string | URL }): Promise<TapirWorker>;
   /** Starts a session in the worker. */
   session(options?: SessionOptions): Promise<WorkerSession>;
   /** Starts what answers messages of the protocol. */
@@ -22,18 +27,17 @@ export interface TapirWorker extends Promised<Model, "session" | "stream"> {
   [Symbol.dispose](): void;
 }
 
-export const TapirWorker: {
-  /** Starts a worker and loads a model in it, as `Model.load` does. */
-  load(source?: string | URL | Files, options?: { vectors?: string | URL }): Promise<TapirWorker>;
-};
-
 /** A session in a worker. */
-export interface WorkerSession extends Promised<Session> {
-  /** Gives its memory back: the worker cannot know when nobody uses it any more. */
+export interface WorkerSession extends Promised<Session> {}
+export class WorkerSession {
+  private constructor();
+  /** Gives its memory back. Without it that happens some time later. */
   free(): Promise<void>;
 }
 
 /** What answers messages of the protocol, in a worker. */
-export interface WorkerStream extends Promised<Stream> {
+export interface WorkerStream extends Promised<Stream> {}
+export class WorkerStream {
+  private constructor();
   free(): Promise<void>;
 }

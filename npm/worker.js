@@ -18,6 +18,7 @@ class Line {
       const { Worker } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:worker_threads");
       line.worker = new Worker(new URL("./worker-node.js", import.meta.url));
       line.worker.on("message", answered).on("error", failed).on("messageerror", unread);
+      line.worker.on("exit", () => line.end("the worker has ended"));
     } else {
       line.worker = new Worker(new URL("./worker-web.js", import.meta.url), { type: "module" });
       line.worker.onmessage = ({ data }) => answered(data);
@@ -41,7 +42,13 @@ class Line {
     return answer;
   }
 
+  /** Frees something in the worker. With the worker it is gone, too. */
+  free(target) {
+    return this.ask(target, "free", []).catch(() => undefined);
+  }
+
   #answered({ id, value, error }) {
+    if (error?.isFatal) return this.end(`the worker has ended: ${error.message}`);
     const { resolve, reject } = this.#take(id);
     if (error) reject?.(new (error.name === "TypeError" ? TypeError : Error)(error.message));
     else resolve?.(value);
@@ -63,11 +70,15 @@ class Line {
   }
 }
 
+/** What nobody has any more is freed in the worker, too, which cannot know. */
+const abandoned = new FinalizationRegistry(({ line, target }) => line.free(target));
+
 /** Something in a worker. */
 class Remote {
   constructor(line, target) {
     this.line = line;
     this.target = target;
+    abandoned.register(this, { line, target }, this);
   }
 
   static withMethods(kind) {
@@ -79,7 +90,8 @@ class Remote {
   }
 
   free() {
-    return this.line.ask(this.target, "free", []).catch(() => undefined);
+    abandoned.unregister(this);
+    return this.line.free(this.target);
   }
 }
 

@@ -1,6 +1,6 @@
 // Made by `cargo xtask web demo` from npm/demo and crates/tapir-serve/page.
 "use strict";
-const WORKER = "// The worker of the demonstration, behind the script that loads the module: the model, and what\n// `tapir serve` would answer.\n\nlet model;\nconst streams = new Map();\n\nconst actions = {\n  async load({ wasm, files }) {\n    await tapirModule({ module_or_path: wasm });\n    model = new tapirModule.Model(files);\n    return model.info();\n  },\n  words: ({ text }) => model.words(text),\n  open: ({ stream, options }) => void streams.set(stream, model.stream(options)),\n  answer: ({ stream, message }) => streams.get(stream).answer(message),\n  close({ stream }) {\n    streams.get(stream)?.free();\n    streams.delete(stream);\n  },\n};\n\nlet last = Promise.resolve();\nself.onmessage = ({ data: { id, action, ...given } }) => {\n  last = last.then(() => actions[action](given)).then(\n    (value) => self.postMessage({ id, value }),\n    (error) => self.postMessage({ id, error: String(error?.message ?? error) }),\n  );\n};\n";
+const WORKER = "// The worker of the demonstration, behind the script that loads the module: the model, and what\n// `tapir serve` would answer.\n\nlet model;\nconst streams = new Map();\n\nconst actions = {\n  async load({ wasm, files }) {\n    await tapirModule({ module_or_path: wasm });\n    model = new tapirModule.Model(files);\n    return model.info();\n  },\n  words: ({ text }) => model.words(text),\n  open: ({ stream, options }) => void streams.set(stream, model.stream(options)),\n  answer: ({ stream, message }) => streams.get(stream).answer(message),\n  close({ stream }) {\n    streams.get(stream)?.free();\n    streams.delete(stream);\n  },\n};\n\nlet last = Promise.resolve();\nself.onmessage = ({ data: { id, action, ...given } }) => {\n  last = last.then(() => actions[action](given)).then(\n    (value) => self.postMessage({ id, value }),\n    (error) => {\n      // After a trap what was at work in the module stays so: the page ends this worker.\n      const isFatal = error instanceof WebAssembly.RuntimeError;\n      self.postMessage({ id, error: String(error?.message ?? error), isFatal });\n    },\n  );\n};\n";
 // In the place of `tapir serve`: what its page asks over the network is answered by a worker of this
 // page. The page's own script is then used as it is, with these `fetch` and `WebSocket`.
 
@@ -30,6 +30,7 @@ const local = (() => {
     failure = new Error(`the worker of this page has failed: ${message}`);
     for (const { reject } of waiting.values()) reject(failure);
     waiting.clear();
+    worker.terminate();
     worker.onmessage = null;
   }
 
@@ -37,17 +38,19 @@ const local = (() => {
   async function start() {
     const script = new Blob([TAPIR_MODULE.glue, WORKER], { type: "text/javascript" });
     worker = new Worker(URL.createObjectURL(script));
-    worker.onmessage = ({ data: { id, value, error } }) => {
+    worker.onmessage = ({ data: { id, value, error, isFatal } }) => {
+      if (isFatal) return failed({ message: error });
       const { resolve, reject } = waiting.get(id);
       waiting.delete(id);
       if (error) reject(new Error(error));
       else resolve(value);
     };
     for (const kind of ["error", "messageerror"]) worker.addEventListener(kind, failed);
-    const names = Object.keys(TAPIR_MODEL);
-    const [wasm, ...contents] = await Promise.all([TAPIR_MODULE.wasm, ...Object.values(TAPIR_MODEL)].map(unpack));
-    const files = Object.fromEntries(names.map((name, i) => [name, contents[i]]));
-    const { maxLength, ...info } = await ask("load", { wasm, files });
+    const unpacked = async ([name, text]) => [name, await unpack(text)];
+    const [wasm, files] = await Promise.all([unpack(TAPIR_MODULE.wasm), Promise.all(Object.entries(TAPIR_MODEL).map(unpacked))]);
+    // Megabytes of text that nobody reads again.
+    for (const packed of [TAPIR_MODULE, TAPIR_MODEL]) for (const name of Object.keys(packed)) delete packed[name];
+    const { maxLength, ...info } = await ask("load", { wasm, files: Object.fromEntries(files) });
     return { ...info, name: NAME, default: true, max_length: maxLength };
   }
 
@@ -867,6 +870,7 @@ start();
   if (Recognition) {
     button.hidden = hint.hidden = false;
     let recognition;
+    let isHeard = false; // does the text change by what is heard?
 
     const listening = (now) => {
       recognition = now;
@@ -878,7 +882,9 @@ start();
     };
     const hear = ({ results }) => {
       text.value = [...results].map(([best]) => best.transcript.trim()).join(" ");
+      isHeard = true;
       text.dispatchEvent(new InputEvent("input", { inputType: "insertFromPaste" }));
+      isHeard = false;
     };
     const listen = () => {
       const fresh = new Recognition();
@@ -898,7 +904,10 @@ start();
       document.getElementById("reset").click();
       listening(fresh);
     };
-    /** Stops at once. Each result has all that was heard since the start, and would bring back what was cleared. */
+    /**
+     * Stops at once. Each result has all that was heard since the start: it would overwrite what is
+     * typed, bring back what was cleared, and begin anew what was finished.
+     */
     const drop = () => {
       if (!recognition) return;
       recognition.onresult = recognition.onerror = recognition.onend = null;
@@ -907,7 +916,10 @@ start();
     };
     button.addEventListener("click", () => (recognition ? recognition.stop() : listen()));
     document.addEventListener("click", ({ target }) => {
-      if (target.closest("#reset, #play, #examples button")) drop();
+      if (target.closest("#finish, #reset, #play, #examples button")) drop();
+    });
+    text.addEventListener("input", () => {
+      if (!isHeard) drop();
     });
   }
 }

@@ -15,9 +15,15 @@ const ROOT = new URL("../../", import.meta.url);
 const MODEL = "crates/tapir-models/models/snips-small";
 const read = (path, encoding = "utf8") => readFileSync(new URL(path, ROOT), encoding);
 
+// What the page may load: what is beside it, and nothing from other hosts. Its worker is a blob,
+// its data are `data:`. `file:`, for browsers need not agree what 'self' is of a page from a disk.
+const POLICY = "default-src 'none'; script-src 'self' file: blob: 'wasm-unsafe-eval'; worker-src blob:; connect-src data:; "
+  + "style-src 'self' file:; img-src data:; base-uri 'none'; form-action 'none'";
+
 /** The page, changed where a server would be named. A change that no longer fits is an error. */
 function html() {
   const changes = [
+    [`<meta charset="utf-8">`, `<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${POLICY}">`],
     [`<link rel="stylesheet" href="assets/page.css">`, `<link rel="stylesheet" href="page.css">`],
     [`<script type="module" src="assets/page.js"></script>`,
       ["module.js", "model.js", "demo.js"].map((name) => `<script defer src="${name}"></script>`).join("\n")],

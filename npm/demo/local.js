@@ -27,6 +27,7 @@ const local = (() => {
     failure = new Error(`the worker of this page has failed: ${message}`);
     for (const { reject } of waiting.values()) reject(failure);
     waiting.clear();
+    worker.terminate();
     worker.onmessage = null;
   }
 
@@ -34,17 +35,19 @@ const local = (() => {
   async function start() {
     const script = new Blob([TAPIR_MODULE.glue, WORKER], { type: "text/javascript" });
     worker = new Worker(URL.createObjectURL(script));
-    worker.onmessage = ({ data: { id, value, error } }) => {
+    worker.onmessage = ({ data: { id, value, error, isFatal } }) => {
+      if (isFatal) return failed({ message: error });
       const { resolve, reject } = waiting.get(id);
       waiting.delete(id);
       if (error) reject(new Error(error));
       else resolve(value);
     };
     for (const kind of ["error", "messageerror"]) worker.addEventListener(kind, failed);
-    const names = Object.keys(TAPIR_MODEL);
-    const [wasm, ...contents] = await Promise.all([TAPIR_MODULE.wasm, ...Object.values(TAPIR_MODEL)].map(unpack));
-    const files = Object.fromEntries(names.map((name, i) => [name, contents[i]]));
-    const { maxLength, ...info } = await ask("load", { wasm, files });
+    const unpacked = async ([name, text]) => [name, await unpack(text)];
+    const [wasm, files] = await Promise.all([unpack(TAPIR_MODULE.wasm), Promise.all(Object.entries(TAPIR_MODEL).map(unpacked))]);
+    // Megabytes of text that nobody reads again.
+    for (const packed of [TAPIR_MODULE, TAPIR_MODEL]) for (const name of Object.keys(packed)) delete packed[name];
+    const { maxLength, ...info } = await ask("load", { wasm, files: Object.fromEntries(files) });
     return { ...info, name: NAME, default: true, max_length: maxLength };
   }
 

@@ -11,6 +11,7 @@
   if (Recognition) {
     button.hidden = hint.hidden = false;
     let recognition;
+    let isHeard = false; // does the text change by what is heard?
 
     const listening = (now) => {
       recognition = now;
@@ -22,7 +23,9 @@
     };
     const hear = ({ results }) => {
       text.value = [...results].map(([best]) => best.transcript.trim()).join(" ");
+      isHeard = true;
       text.dispatchEvent(new InputEvent("input", { inputType: "insertFromPaste" }));
+      isHeard = false;
     };
     const listen = () => {
       const fresh = new Recognition();
@@ -42,7 +45,10 @@
       document.getElementById("reset").click();
       listening(fresh);
     };
-    /** Stops at once. Each result has all that was heard since the start, and would bring back what was cleared. */
+    /**
+     * Stops at once. Each result has all that was heard since the start: it would overwrite what is
+     * typed, bring back what was cleared, and begin anew what was finished.
+     */
     const drop = () => {
       if (!recognition) return;
       recognition.onresult = recognition.onerror = recognition.onend = null;
@@ -51,7 +57,10 @@
     };
     button.addEventListener("click", () => (recognition ? recognition.stop() : listen()));
     document.addEventListener("click", ({ target }) => {
-      if (target.closest("#reset, #play, #examples button")) drop();
+      if (target.closest("#finish, #reset, #play, #examples button")) drop();
+    });
+    text.addEventListener("input", () => {
+      if (!isHeard) drop();
     });
   }
 }

@@ -23,6 +23,10 @@ let last = Promise.resolve();
 self.onmessage = ({ data: { id, action, ...given } }) => {
   last = last.then(() => actions[action](given)).then(
     (value) => self.postMessage({ id, value }),
-    (error) => self.postMessage({ id, error: String(error?.message ?? error) }),
+    (error) => {
+      // After a trap what was at work in the module stays so: the page ends this worker.
+      const isFatal = error instanceof WebAssembly.RuntimeError;
+      self.postMessage({ id, error: String(error?.message ?? error), isFatal });
+    },
   );
 };

@@ -37,8 +37,8 @@ class Connection {
   }
 }
 
-/** Starts a browser with a profile of its own, and gives what it says of where it listens. */
-async function launch(program, flags, pattern) {
+/** Starts a browser with a profile of its own, and attaches to where it says that it listens. */
+async function launch(program, flags, pattern, attach) {
   const profile = mkdtempSync(join(tmpdir(), "tapir-browser-"));
   const child = spawn(program, flags(profile), { stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise((resolve) => child.once("exit", resolve).once("error", resolve));
@@ -48,7 +48,7 @@ async function launch(program, flags, pattern) {
     rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   };
   let said = "";
-  const url = await new Promise((resolve, reject) => {
+  const listening = new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`${program} does not listen: ${said}`)), 60_000);
     child.once("error", reject).once("exit", () => reject(new Error(`${program} has ended: ${said}`)));
     child.stderr.on("data", (data) => {
@@ -58,26 +58,29 @@ async function launch(program, flags, pattern) {
       clearTimeout(timer);
       resolve(found[1]);
     });
-  }).catch(async (error) => {
-    await close();
-    throw error;
   });
-  return { url, close };
+  try {
+    return Object.assign(await attach(await listening), { close });
+  } catch (error) {
+    await close(); // or it would outlive the tests, and they it
+    throw error;
+  }
 }
 
 export class Chromium {
   static async open() {
     const flags = (profile) => ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
       "--remote-debugging-port=0", `--user-data-dir=${profile}`, "about:blank"];
-    const browser = new Chromium();
-    const { url, close } = await launch("chromium", flags, /DevTools listening on (ws:\S+)/);
-    browser.close = close;
-    browser.connection = await Connection.open(url);
-    const { targetId } = await browser.connection.send("Target.createTarget", { url: "about:blank" });
-    const { sessionId } = await browser.connection.send("Target.attachToTarget", { targetId, flatten: true });
-    browser.session = sessionId;
-    await browser.send("Page.enable");
-    return browser;
+    return launch("chromium", flags, /DevTools listening on (ws:\S+)/, (url) => new Chromium().#attach(url));
+  }
+
+  async #attach(url) {
+    this.connection = await Connection.open(url);
+    const { targetId } = await this.connection.send("Target.createTarget", { url: "about:blank" });
+    const { sessionId } = await this.connection.send("Target.attachToTarget", { targetId, flatten: true });
+    this.session = sessionId;
+    await this.send("Page.enable");
+    return this;
   }
 
   send(method, params) {
@@ -115,14 +118,15 @@ export class Firefox {
       writeFileSync(join(profile, "user.js"), 'user_pref("browser.shell.checkDefaultBrowser", false);\nuser_pref("datareporting.policy.dataSubmissionEnabled", false);\nuser_pref("app.update.enabled", false);\n');
       return ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"];
     };
-    const browser = new Firefox();
-    const { url, close } = await launch("firefox-esr", flags, /WebDriver BiDi listening on (ws:\S+)/);
-    browser.close = close;
-    browser.connection = await Connection.open(`${url}/session`);
-    await browser.connection.send("session.new", { capabilities: {} });
-    const { contexts } = await browser.connection.send("browsingContext.getTree");
-    browser.context = contexts[0].context;
-    return browser;
+    return launch("firefox-esr", flags, /WebDriver BiDi listening on (ws:\S+)/, (url) => new Firefox().#attach(url));
+  }
+
+  async #attach(url) {
+    this.connection = await Connection.open(`${url}/session`);
+    await this.connection.send("session.new", { capabilities: {} });
+    const { contexts } = await this.connection.send("browsingContext.getTree");
+    this.context = contexts[0].context;
+    return this;
   }
 
   async go(url) {

@@ -12,7 +12,8 @@ import { serve } from "./server.js";
 // Imports nothing that the package does not: a module that cannot be loaded is an error of its own.
 const PAGE = `<!doctype html><meta charset="utf-8"><title>tests</title><script type="module">
   import { Model } from "/node_modules/tapir-nlp/index.js";
-  import { checks, likeTheProgram } from "/node_modules/tapir-nlp/test/checks.js";
+  import { checks } from "/node_modules/tapir-nlp/test/checks.js";
+  import { likeTheProgram } from "/node_modules/tapir-nlp/test/like.js";
   globalThis.check = async (name) => void (await checks[name]());
   globalThis.compare = async (name) =>
     likeTheProgram(await Model.load(name), await (await fetch("/exchanges.json")).json());

@@ -1,35 +1,9 @@
 // What holds wherever the package runs: each check is a test in Node and in every browser.
 
 import { apply, Model, start } from "../index.js";
+import instantiate from "../wasm/tapir_wasm.js";
 import { TapirWorker } from "../worker.js";
-
-// ---------------------------------------------------------------- small helpers
-
-function equal(found, expected, what = "") {
-  const [a, b] = [found, expected].map((value) => JSON.stringify(value));
-  if (a !== b) throw new Error(`${what}: found ${a}, expected ${b}`);
-}
-
-function ok(value, what) {
-  if (!value) throw new Error(what);
-}
-
-/** The error that an action ends with. */
-async function failure(action) {
-  try {
-    await action();
-  } catch (error) {
-    return error;
-  }
-  throw new Error(`nothing was thrown by ${action}`);
-}
-
-async function refuses(action, pattern, type = Error) {
-  const error = await failure(action);
-  ok(error instanceof type, `${error?.name} is no ${type.name}: ${error?.message}`);
-  ok(!(error instanceof WebAssembly.RuntimeError), `the module trapped: ${error.message}`);
-  ok(pattern.test(error.message), `${error.message}: expected ${pattern}`);
-}
+import { equal, failure, ok, refuses } from "./expect.js";
 
 const loaded = new Map();
 
@@ -49,30 +23,6 @@ function randoms(seed) {
 }
 
 const SENTENCE = "add step to me to the fifty clasicos playlist".split(" ");
-
-// ---------------------------------------------------------------- the checks
-
-/** Compares answers of the module with those of the native program, which are `{model, message, answer}`. */
-export async function likeTheProgram(model, exchanges) {
-  const stream = model.stream();
-  let words = 0;
-  for (const { message, answer: expected } of exchanges) {
-    const answer = JSON.parse(stream.answer(JSON.stringify(message)));
-    const labels = ({ step, action, edits, length, committed, first, labels, spans, words }) => ({
-      step, action, length, committed, first, labels, spans, words,
-      edits: edits?.map(({ position, label, old }) => ({ position, label, old })),
-    });
-    equal(labels(answer), labels(expected), JSON.stringify(message));
-    // Policy and probabilities go through f32, whose products are fused on some machines and not on
-    // others; a difference of an ulp may round an activation to the next of its 32,767 steps.
-    const near = (a, b, what) => ok(Math.abs((a ?? 0) - (b ?? 0)) < 5e-3, `${what}: ${a}, not ${b}`);
-    near(answer.policy, expected.policy, "policy");
-    answer.edits?.forEach((edit, i) => near(edit.probability, expected.edits[i].probability, "probability"));
-    words += message.push ? 1 : 0;
-  }
-  stream.free();
-  return words;
-}
 
 export const checks = {
   async "the module runs with simd128"() {
@@ -282,15 +232,70 @@ export const checks = {
     session.free();
   },
 
-  async "what was freed is gone, and nothing else"() {
+  async "what a getter throws or calls harms nothing"() {
     const model = await Model.load("snips-small");
     const session = model.session();
     session.push("play");
+    const mine = () => {
+      throw new Error("mine");
+    };
+    const got = (get) => Object.defineProperty(["play", ""], 1, { get });
+    const { proxy: revoked, revoke } = Proxy.revocable([], {});
+    revoke();
+    for (const words of [got(mine), new Proxy(["play"], { get: mine }), revoked]) {
+      await refuses(() => session.update(words), /mine|revoked/);
+      await refuses(() => session.update("play", words), /mine|revoked/);
+      await refuses(() => model.tag(words), /mine|revoked/);
+    }
+    await refuses(() => session.push(revoked), /revoked|a word is a string/);
+    await refuses(() => model.session(revoked), /revoked/);
+    await refuses(() => new Model(revoked), /revoked/);
+    await refuses(() => new Model(new Proxy({}, { ownKeys: mine })), /mine/);
+    await refuses(() => new Model({ get "config.json"() { return mine(); } }), /mine/);
+    await refuses(() => session.update(got(() => session.push("some"))), /it is at work/);
+    await refuses(() => session.update(got(() => session.free())), /it is at work/);
+    await refuses(() => model.tag(got(() => model.free())), /it is at work/);
+    equal(session.update(["play", "some"]).step, 2);
+    equal(model.tag("play jazz").labels.length, 2);
+    session.free();
+    model.free();
+  },
+
+  // For the memory of a module never shrinks.
+  async "a text that is too long is refused before it takes memory"() {
+    const model = await load();
+    const [session, stream] = [model.session(), model.stream()];
+    const { memory } = await instantiate();
+    const before = memory.buffer.byteLength;
+    const text = "play jazz ".repeat(5e6);
+    const words = Array(2e6).fill("play");
+    for (const ask of [
+      () => model.tag(text), () => model.words(text), () => session.update(text), () => session.push(text),
+      () => stream.answer(text), () => Model.files(text), () => model.tag(words), () => session.update(words),
+      () => session.update(Array(20).fill("play ".repeat(2e5))),
+    ]) await refuses(ask, /(characters|words) are more than the limit of/);
+    equal(memory.buffer.byteLength, before);
+    equal(session.words(), 0);
+    session.free();
+    stream.free();
+  },
+
+  async "what was freed is gone, and nothing else"() {
+    const model = await Model.load("snips-small");
+    const session = model.session();
+    const stream = model.stream();
+    session.push("play");
     model.free();
     equal(session.push("some").step, 2); // a session holds its model
-    session.free();
-    ok((await failure(() => session.push("jazz"))) instanceof Error, "an error");
-    ok((await failure(() => model.tag("jazz"))) instanceof Error, "an error");
+    for (const object of [session, stream, model]) {
+      object.free();
+      object.free();
+      object[Symbol.dispose]?.();
+    }
+    for (const ask of [
+      () => session.push("jazz"), () => session.labels(), () => stream.answer("{}"), () => model.tag("jazz"),
+      () => model.session(),
+    ]) await refuses(ask, /it was freed/);
     equal((await load()).tag("play jazz").labels.length, 2);
   },
 
@@ -342,6 +347,7 @@ export const checks = {
     const answers = await Promise.all(SENTENCE.map((word) => session.push(word))); // asked all at once
     equal(answers.map(({ step }) => step), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     await session.free();
+    await session.free(); // once more
     await refuses(() => session.push("more"), /it was freed/);
     const waiting = refuses(() => model.tag("play jazz"), /the worker was ended/);
     model.terminate();
@@ -349,6 +355,18 @@ export const checks = {
     await refuses(() => model.tag("play jazz"), /the worker was ended/);
     await refuses(() => TapirWorker.load("chess"), /no model of this name/);
     here.free();
+  },
+
+  async "a trap in a worker ends it, with an error for all that wait"() {
+    const model = await TapirWorker.load("snips-small");
+    const asked = [model.tag("play jazz"), model.info()];
+    const refused = asked.map((answer) => refuses(() => answer, /the worker has ended: unreachable/));
+    const { worker } = model.line;
+    const data = { id: -1, error: { name: "RuntimeError", message: "unreachable", isFatal: true } };
+    if (worker.emit) worker.emit("message", data); // in Node
+    else worker.dispatchEvent(new MessageEvent("message", { data }));
+    await Promise.all(refused);
+    await refuses(() => model.info(), /the worker has ended: unreachable/);
   },
 
   async "an answer of a worker that cannot be read is an error for all that wait"() {

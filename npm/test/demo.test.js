@@ -1,62 +1,13 @@
-// The demonstration page as it is in the repository, opened from the disk.
+// The demonstration page as it is in the repository, opened from the disk in browsers.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { runInNewContext } from "node:vm";
-import { gunzipSync, gzipSync } from "node:zlib";
 
-import { model, pages } from "../demo/build.js";
 import { BROWSERS, until } from "./browser.js";
 import { exchanges, ROOT } from "./native.js";
 
 const FOLDER = new URL("docs/demo/", ROOT);
-const stale = "is not what its sources give: run `cargo xtask web demo`";
-
-test("its texts are those of their sources", () => {
-  for (const [name, text] of Object.entries(pages())) {
-    assert.ok(readFileSync(new URL(name, FOLDER), "utf8") === text, `docs/demo/${name} ${stale}`);
-  }
-});
-
-test("its model is the one that ships, with some of the word vectors", () => {
-  const packed = runInNewContext(`${readFileSync(new URL("model.js", FOLDER), "utf8")};TAPIR_MODEL`);
-  const files = model();
-  assert.deepEqual(Object.keys(packed), Object.keys(files));
-  for (const [name, bytes] of Object.entries(files)) {
-    assert.ok(gunzipSync(Buffer.from(packed[name], "base64")).equals(bytes), `${name} in docs/demo/model.js ${stale}`);
-  }
-});
-
-const LOCAL = readFileSync(new URL("../demo/local.js", import.meta.url), "utf8");
-
-/** What answers the page, with a worker to which this happens when it is asked something. */
-function withWorker(happens) {
-  const wasm = gzipSync("").toString("base64");
-  class Worker extends EventTarget {
-    postMessage() {
-      queueMicrotask(() => this.dispatchEvent(happens()));
-    }
-  }
-  const given = { TAPIR_MODULE: { glue: "", wasm }, TAPIR_MODEL: {}, WORKER: "", Worker };
-  const URL = Object.assign(class extends globalThis.URL {}, { createObjectURL: () => "blob:worker" });
-  return runInNewContext(`${LOCAL};local`, { Blob, DecompressionStream, fetch, Response, URL, ...given });
-}
-
-test("a worker that does not start is an error, and no wait for ever", async () => {
-  for (const [kind, message] of [["error", "not here"], ["error"], ["messageerror"]]) {
-    const local = withWorker(() => Object.assign(new Event(kind), { message }));
-    const answer = await local.fetch("v1/models");
-    assert.equal(answer.status, 500);
-    const expected = new RegExp(`the worker of this page has failed: ${message ?? "it cannot be started"}`);
-    assert.match((await answer.json()).error, expected);
-    // Nor does anything wait that is asked afterwards.
-    const socket = new local.WebSocket("ws://page/v1/stream?threshold=0.5");
-    assert.match(await new Promise((closed) => (socket.onclose = ({ reason }) => closed(reason))), expected);
-    socket.close();
-  }
-});
-
 const SENTENCE = "add step to me to the fifty clasicos playlist";
 
 /** Types into the page as a person would, as far as its script can tell. */
@@ -85,7 +36,9 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
 
     const screenshot = async (what) => {
       const folder = process.env.TAPIR_SCREENSHOTS;
-      if (folder && browser.screenshot) writeFileSync(`${folder}/demo-${what}.png`, await browser.screenshot());
+      if (!folder || !browser.screenshot) return;
+      await until("nothing moves", () => browser.evaluate("document.getAnimations().length === 0"));
+      writeFileSync(`${folder}/demo-${what}.png`, await browser.screenshot());
     };
 
     test("it labels what is typed, word by word", async (t) => {
@@ -97,6 +50,12 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
       // Asked of no other host, nor of any server.
       const asked = "performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => !/^(file|data|blob):/.test(name))";
       assert.deepEqual(await browser.evaluate(asked), []);
+      // Nor could it ask any.
+      const violated = await browser.evaluate(`new Promise((resolve) => {
+        document.addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective), { once: true });
+        fetch("http://127.0.0.1:9/").catch(() => setTimeout(resolve, 1000, "nothing"));
+      })`);
+      assert.equal(violated, "connect-src");
 
       const words = SENTENCE.split(" ");
       for (let i = 1; i <= words.length; i++) {
@@ -148,13 +107,13 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
         const listen = document.getElementById("listen");
         const fresh = listen.cloneNode(true); // without the one that looked for a recogniser
         listen.replaceWith(fresh);
-        const script = document.createElement("script");
-        script.textContent = ${JSON.stringify(readFileSync(new URL("../demo/speech.js", import.meta.url), "utf8"))};
-        document.body.append(script);
-        fresh.click();
       })()`);
+      // Not as a script of the page, which allows none but its own.
+      await browser.evaluate(`(() => {${readFileSync(new URL("../demo/speech.js", import.meta.url), "utf8")}})()`);
+      await browser.evaluate("document.getElementById('listen').click()");
       const click = (id) => browser.evaluate(`document.getElementById("${id}").click()`);
       const text = (id) => browser.evaluate(`document.getElementById("${id}").textContent`);
+      const enter = () => browser.evaluate(`document.getElementById("text").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }))`);
       const written = () => browser.evaluate("document.getElementById('text').value");
       assert.equal(await text("listen"), "Stop");
       await browser.evaluate(`heard("play sum")`);
@@ -171,6 +130,25 @@ for (const [name, kind] of Object.entries(BROWSERS)) {
       assert.equal(await text("listen"), "Listen");
       assert.equal(await written(), "play some jazz by miles davis");
       await browser.evaluate("void (window.deaf = false)");
+
+      // What was typed is not overwritten, and what was finished not begun anew.
+      await browser.evaluate("void (window.aborted = 0)");
+      await click("listen");
+      await browser.evaluate(`heard("play jazz")`);
+      await browser.evaluate(type("play jazz loudly "));
+      await browser.evaluate(`heard("play jazz by")`);
+      assert.equal(await written(), "play jazz loudly ");
+      assert.equal(await text("listen"), "Listen");
+      for (const finish of [click.bind(null, "finish"), enter]) {
+        await click("listen");
+        await browser.evaluate(`heard("play some jazz")`);
+        await finish();
+        await browser.evaluate(`heard("play some jazz by miles")`);
+        assert.equal(await written(), "play some jazz");
+        assert.equal(await text("listen"), "Listen");
+        await until("spans are shown", () => browser.evaluate("/jazz/.test(document.getElementById('spans').textContent)"));
+      }
+      assert.equal(await browser.evaluate("aborted"), 3);
 
       // What was cleared or is played is not overwritten by what is heard on.
       await browser.evaluate("void (window.aborted = 0)");

@@ -1,7 +1,7 @@
 // Compiled by the tests, never run: what the types allow, and what they do not.
 
 import { apply, Model, type Finish, type Span, type Update } from "../index.js";
-import { TapirWorker } from "../worker.js";
+import { TapirWorker, WorkerSession, WorkerStream } from "../worker.js";
 
 export async function uses(): Promise<Span[]> {
   const model = await Model.load("snips-small");
@@ -28,7 +28,12 @@ export async function uses(): Promise<Span[]> {
   const probabilities: Float32Array = await remote.probabilities();
   // @ts-expect-error: what a worker gives is a promise
   const now: Update = remote.push("play");
+  const there: boolean = remote instanceof WorkerSession || (await worker.stream()) instanceof WorkerStream;
+  // @ts-expect-error: they come from a worker
+  new WorkerSession();
+  // @ts-expect-error: a worker is loaded
+  new TapirWorker();
   await remote.free();
   worker.terminate();
-  return [...end.spans, ...(await worker.tag("play")).spans.slice(answer.step + probabilities.length + now.step)];
+  return [...end.spans, ...(await worker.tag("play")).spans.slice(answer.step + probabilities.length + now.step + Number(there))];
 }

@@ -86,7 +86,7 @@ fn check_rust() -> Result<()> {
     portable()?;
     systems::check_small()?;
     arm::test()?;
-    web::test_kernels()?;
+    web::test_quickly()?;
     alone::package()?;
     nats::check()
 }

@@ -19,8 +19,12 @@ const SIMD: &str = "-C target-feature=+simd128";
 const MODELS: [&str; 2] = ["snips-small", "pos"];
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Pinned, so that what it refuses does not change under us.
-const TYPESCRIPT: &str = "typescript@5.9.3";
+/// Tests that need Node and the native program only.
+const QUICK: [&str; 3] = ["places", "local", "made"];
+
+/// What compiles the package's types, and what bundles it. Pinned, so that what they refuse does
+/// not change under us; a webpack that refuses the URL of a folder, as its newest no longer does.
+const TOOLS: [&str; 2] = ["typescript@5.9.3", "webpack@5.94.0"];
 
 /// `cargo xtask web`, and with a word behind it one of its parts.
 pub(crate) fn run(part: Option<&str>) -> Result<()> {
@@ -41,29 +45,44 @@ fn test() -> Result<()> {
     }
     kernels()?;
     let browsers = browsers();
-    let files = ["node", "places", "browsers", "demo"];
-    let files = files.map(|name| format!("npm/test/{name}.test.js"));
-    let mut command = node();
-    command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
+    let mut command =
+        node_test(&[&QUICK[..], &["node", "worker", "browsers", "bundle", "demo"]].concat())?;
     command.env("TAPIR_BROWSERS", browsers.join(","));
-    if let Some(compiler) = typescript() {
-        command.env("TAPIR_TSC", compiler);
+    if let Some(tools) = tools() {
+        command.env("TAPIR_TOOLS", tools);
     }
     crate::say(&mut command)
 }
 
-/// The kernels alone, which CI has time for: with the package and its browsers it would take longer
-/// than the half hour that it may.
-pub(crate) fn test_kernels() -> Result<()> {
-    if install_node() { kernels() } else { Ok(()) }
+/// What CI has time for: the kernels, and the tests that need no package. With the package and its
+/// browsers it would take longer than the half hour that it may.
+pub(crate) fn test_quickly() -> Result<()> {
+    if !install_node() {
+        return Ok(());
+    }
+    kernels()?;
+    crate::say(&mut node_test(&QUICK)?)
 }
 
-/// Makes `docs/demo`.
+/// Makes `docs/demo`, tests it, and takes its picture where there is Chromium.
 fn demo() -> Result<()> {
     built()?;
     let mut command = node();
     command.arg("npm/demo/build.js").arg(crate::target().join("web/script/"));
-    crate::say(command.env("TAPIR_PROGRAM", program()?))
+    crate::say(command.env("TAPIR_PROGRAM", program()?))?;
+    let pictures = crate::target().join("web/pictures");
+    let _ = fs::remove_dir_all(&pictures);
+    fs::create_dir_all(&pictures)?;
+    let mut tests = node_test(&["made", "demo"])?;
+    crate::say(tests.env("TAPIR_SCREENSHOTS", std::path::absolute(&pictures)?))?;
+    let (picture, shown) = (pictures.join("demo-wide-light.png"), "docs/demo.png");
+    if picture.exists() {
+        fs::copy(&picture, crate::root().join(shown))?;
+        println!("{shown}: taken anew; {} has others", pictures.display());
+    } else {
+        println!("there is no Chromium here: {shown} is what it was");
+    }
+    Ok(())
 }
 
 /// Measures the package against the native library.
@@ -175,21 +194,29 @@ fn browsers() -> Vec<&'static str> {
     found
 }
 
-/// The compiler that checks the package's types, where it can be had.
-fn typescript() -> Option<PathBuf> {
+/// The folder of the tools, where they can be had.
+fn tools() -> Option<PathBuf> {
     let folder = crate::target().join("web");
-    let compiler = folder.join("node_modules/typescript/lib/tsc.js");
-    if !compiler.exists() {
-        println!("\n$ npm install {TYPESCRIPT}");
+    let modules = folder.join("node_modules");
+    let is_there = |tool: &str| {
+        let (name, version) = tool.split_once('@').unwrap_or((tool, ""));
+        let package = fs::read_to_string(modules.join(name).join("package.json"));
+        package.is_ok_and(|json| json.contains(&format!("\"version\": \"{version}\"")))
+    };
+    if !TOOLS.into_iter().all(is_there) {
+        println!("\n$ npm install {}", TOOLS.join(" "));
         let mut command = Command::new("npm");
-        command.args(["install", "--silent", "--no-save", TYPESCRIPT, "--prefix"]).arg(&folder);
+        // Together: what is not named in a call is taken away by it.
+        command.args(["install", "--silent", "--no-save"]).args(TOOLS).arg("--prefix").arg(&folder);
         let installed = command.stdin(Stdio::null()).status().is_ok_and(|status| status.success());
         if !installed {
-            println!("it cannot be installed here: the types are not compiled");
+            println!(
+                "they cannot be installed here: types are not compiled, and nothing is bundled"
+            );
             return None;
         }
     }
-    std::path::absolute(compiler).ok()
+    std::path::absolute(modules).ok()
 }
 
 /// The native program to compare with; built, with what labels, if there is none.
@@ -200,6 +227,14 @@ fn program() -> Result<PathBuf> {
         crate::say(Command::new("cargo").args(build).current_dir(crate::root()))?;
     }
     Ok(std::path::absolute(program)?)
+}
+
+/// Runs files of `npm/test`.
+fn node_test(names: &[&str]) -> Result<Command> {
+    let files = names.iter().map(|name| format!("npm/test/{name}.test.js"));
+    let mut command = node();
+    command.arg("--test").args(files).env("TAPIR_PROGRAM", program()?);
+    Ok(command)
 }
 
 fn node() -> Command {

@@ -1,11 +1,29 @@
 //! What a user may give. Nothing is taken for what it should be: JavaScript gives anything.
+//!
+//! Whatever may run code of the user's, such as a getter or a proxy, is called by what catches. An
+//! exception that passes through the module unwinds nothing: the object that is at work would stay
+//! borrowed for good.
 
-use js_sys::{Array, JSON, Object, Reflect, Uint8Array};
+use js_sys::{Array, JSON, JsString, Object, Reflect, Uint8Array};
 use serde::{Deserialize, Deserializer};
 use tapir::{Bytes, FinalPass, Mode, Model, SessionOptions};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Result, error, type_error};
+
+/// Longer texts are refused, before they are copied to memory that is never given back: UTF-16
+/// units, as many as a line for `tapir tag` may have bytes.
+const LONGEST_TEXT: usize = 1 << 20;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Throws where a proxy was revoked.
+    #[wasm_bindgen(catch, js_namespace = Array, js_name = isArray)]
+    fn is_array(value: &JsValue) -> std::result::Result<bool, JsValue>;
+    /// Throws where a proxy does.
+    #[wasm_bindgen(catch, js_namespace = Object, js_name = keys)]
+    fn keys(object: &JsValue) -> std::result::Result<Array, JsValue>;
+}
 
 /// Something to label.
 pub(crate) enum Given {
@@ -17,13 +35,13 @@ pub(crate) enum Given {
 
 impl Given {
     pub(crate) fn of(value: &JsValue) -> Result<Self> {
-        if let Some(text) = value.as_string() {
-            return Ok(Self::Text(text));
+        if value.is_string() {
+            return text(value, "a text").map(Self::Text);
         }
-        let words = value.dyn_ref::<Array>().ok_or_else(|| {
-            type_error(format!("expected a text or an array of words, not {}", kind(value)))
-        })?;
-        Ok(Self::Words(words.iter().map(|word| text(&word, "a word")).collect::<Result<_>>()?))
+        if is_array(value)? {
+            return words(value).map(Self::Words);
+        }
+        Err(type_error(format!("expected a text or an array of words, not {}", kind(value))))
     }
 
     /// The words that a model reads.
@@ -35,9 +53,46 @@ impl Given {
     }
 }
 
+/// The words of an array.
+fn words(array: &JsValue) -> Result<Vec<String>> {
+    let length = count(&Reflect::get(array, &"length".into())?, "the length of an array")?;
+    // No word is empty, and as a text they would have something between them.
+    if length > LONGEST_TEXT / 2 {
+        let most = LONGEST_TEXT / 2;
+        return Err(error(format!("{length} words are more than the limit of {most}; split them")));
+    }
+    let mut words = Vec::new();
+    let mut total = 0;
+    for index in 0..length {
+        let word = Reflect::get_u32(array, index as u32)?;
+        total += units(&word, "a word")? + 1;
+        if total > LONGEST_TEXT {
+            return Err(too_long("words", total));
+        }
+        words.push(text(&word, "a word")?);
+    }
+    Ok(words)
+}
+
 /// A text. Halves of surrogate pairs that stand alone become U+FFFD, as everywhere on the web.
 pub(crate) fn text(value: &JsValue, what: &str) -> Result<String> {
-    value.as_string().ok_or_else(|| type_error(format!("{what} is a string, not {}", kind(value))))
+    let units = units(value, what)?;
+    if units > LONGEST_TEXT {
+        return Err(too_long(what, units));
+    }
+    Ok(value.as_string().unwrap_or_default())
+}
+
+/// How long a text is, as JavaScript counts.
+fn units(value: &JsValue, what: &str) -> Result<usize> {
+    match value.dyn_ref::<JsString>() {
+        Some(text) => Ok(text.length() as usize),
+        None => Err(type_error(format!("{what} is a string, not {}", kind(value)))),
+    }
+}
+
+fn too_long(what: &str, units: usize) -> JsValue {
+    error(format!("{what}: {units} characters are more than the limit of {LONGEST_TEXT}; split it"))
 }
 
 /// A whole number that is not negative.
@@ -61,7 +116,7 @@ fn kind(value: &JsValue) -> String {
     match value.as_f64() {
         Some(number) => number.to_string(),
         None if value.is_null() => "null".into(),
-        None if value.is_array() => "an array".into(),
+        None if is_array(value).is_ok_and(|is_array| is_array) => "an array".into(),
         None => value.js_typeof().as_string().unwrap_or_default(),
     }
 }
@@ -71,8 +126,11 @@ pub(crate) fn files(value: &JsValue) -> Result<impl FnMut(&str) -> Option<Bytes>
     let wrong = || {
         type_error("expected the files of a model: an object of Uint8Arrays by the files' names")
     };
-    let object = value.dyn_ref::<Object>().filter(|_| !value.is_array()).ok_or_else(wrong)?;
-    for name in Object::keys(object).iter() {
+    if !value.is_object() || is_array(value)? {
+        return Err(wrong());
+    }
+    let object: &Object = value.unchecked_ref();
+    for name in keys(object)?.iter() {
         let file = Reflect::get(object, &name)?;
         if file.dyn_ref::<Uint8Array>().is_none() && file.as_string().is_none() {
             let name = name.as_string().unwrap_or_default();
@@ -129,7 +187,7 @@ impl Options {
         if value.is_undefined() {
             return Ok(Self::default());
         }
-        if !value.is_object() || value.is_array() {
+        if !value.is_object() || is_array(value)? {
             return Err(type_error(format!("options are an object, not {}", kind(value))));
         }
         parse(value, "options")

@@ -49,19 +49,17 @@ impl Model {
         let options = Options::of(options)?.build().undo(LONGEST_SENTENCE);
         let mut session = self.0.session_with(options).map_err(refused)?;
         let (words, offsets) = match Given::of(what)? {
-            Given::Words(words) => (words, None),
+            Given::Words(words) => {
+                check_length(words.len())?;
+                (words, None)
+            }
             Given::Text(text) => {
                 let tokens = self.0.config().tokenizer.tokens(&text);
+                check_length(tokens.len())?;
                 let offsets = units(&text, &tokens);
                 (tokens.into_iter().map(|token| token.word).collect(), Some(offsets))
             }
         };
-        if words.len() > LONGEST_SENTENCE {
-            return Err(error(format!(
-                "{} words are more than the {LONGEST_SENTENCE} of the longest sentence; split it",
-                words.len()
-            )));
-        }
         for word in &words {
             session.push(word).map_err(refused)?;
         }
@@ -100,6 +98,15 @@ impl Model {
             kernels: tapir::kernels::isa().name(),
         })
     }
+}
+
+fn check_length(words: usize) -> Result<()> {
+    if words <= LONGEST_SENTENCE {
+        return Ok(());
+    }
+    Err(error(format!(
+        "{words} words are more than the {LONGEST_SENTENCE} of the longest sentence; split it"
+    )))
 }
 
 /// Where tokens begin and end as JavaScript counts, in units of UTF-16; they themselves count
