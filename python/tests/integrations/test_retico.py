@@ -101,6 +101,35 @@ def test_units_follow_the_recogniser(snips: tapir.Model) -> None:
     assert after.read() == labels(snips, "play jazz"), "a new utterance"
 
 
+def test_an_utterance_ends_with_the_message_that_commits_it(snips: tapir.Model) -> None:
+    """A recogniser sets flags on units that it shares, before its messages are read."""
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    first = recogniser.say("play some")
+    units = list(recogniser.current_output)
+    last = recogniser.say("play some jazz", final=True)
+    for unit, _ in last:
+        unit.committed = True
+    listener.hear(module.process_update(first))
+    assert [unit.text for unit in listener.units] == ["play", "some"] and not listener.committed
+    assert module.current_input == units
+    listener.hear(module.process_update(last))
+    assert [unit.text for unit in listener.committed] == ["play", "some", "jazz"]
+    assert [unit.label for unit in listener.committed] == snips.tag("play some jazz").labels
+
+
+def test_what_is_left_after_a_revoke_is_no_end(snips: tapir.Model) -> None:
+    """A recogniser commits the start of an utterance and rewrites the rest."""
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    listener.hear(module.process_update(recogniser.say("play sum")))
+    play, _ = recogniser.current_output
+    listener.hear(module.process_update(UpdateMessage.from_iu(play, UpdateType.COMMIT)))
+    revoke, _ = retico_core.text.get_text_increment(recogniser, "play some")
+    listener.hear(module.process_update(revoke))
+    assert listener.read() == labels(snips, "play") and not listener.committed
+    listener.hear(module.process_update(recogniser.say("play some jazz", final=True)))
+    assert [unit.text for unit in listener.committed] == ["play", "some", "jazz"]
+
+
 def test_a_label_that_changes_is_an_update(snips: tapir.Model) -> None:
     recogniser, module = Recogniser(), TapirModule(snips)
     module.process_update(recogniser.say("add step to"))

@@ -73,11 +73,16 @@ class _Listener(retico_core.AbstractModule):
         self.current_output: list[Any] = []
         self.end_on_commit = end_on_commit
         self._utterance = Utterance(model, **options)
+        #: The units that a message has committed, by their id. Flags on the units themselves are set
+        #: by the recogniser's own thread, before its message is read here.
+        self._committed: set[Any] = set()
         #: Units whose text cannot be read, by their id and that text.
         self._unreadable: set[tuple[Any, str]] = set()
 
     def process_update(self, update_message: UpdateMessage) -> UpdateMessage | None:
         """Takes what the recogniser says, and says what changed."""
+        # A REVOKE may leave nothing but committed units: the start of an utterance that goes on.
+        commits = False
         for unit, kind in update_message:
             if kind == UpdateType.ADD:
                 self.current_input.append(unit)
@@ -87,8 +92,15 @@ class _Listener(retico_core.AbstractModule):
                 self.current_input = [unit if old == unit else old for old in self.current_input]
             elif kind == UpdateType.COMMIT:
                 self.commit(unit)
-        ended = self.end_on_commit and bool(self.current_input) and self.input_committed()
+                self._committed.add(unit.iuid)
+                commits = True
+        ended = self.end_on_commit and commits and self._all_committed()
         return self._answer(ended)
+
+    def _all_committed(self) -> bool:
+        return bool(self.current_input) and all(
+            unit.iuid in self._committed for unit in self.current_input
+        )
 
     def end(self) -> None:
         """Ends the utterance, whatever is committed, and sends its last labels."""
@@ -133,6 +145,7 @@ class _Listener(retico_core.AbstractModule):
     def _forget(self) -> None:
         """After the end of an utterance."""
         self.current_input, self.current_output = [], []
+        self._committed.clear()
         self._unreadable.clear()
 
     def _answer(self, ended: bool) -> UpdateMessage | None:
