@@ -48,8 +48,26 @@ def test_labels_follow_transcriptions(snips: tapir.Model) -> None:
     assert [frame.final for frame in labels] == [False, False, True, False]
     assert [span.text for span in labels[1].spans] == ["step to me"]
     assert labels[2].labelled.labels == snips.tag("add step to me to the playlist").labels
-    assert labels[2].labelled.settled == 7 and labels[0].labelled.settled == 0
+    assert labels[2].committed == 7 and labels[0].committed == 0
     assert labels[3].labelled.words == ["play"], "a new utterance"
+
+
+def test_what_has_settled_is_said() -> None:
+    frames = [
+        InterimTranscriptionFrame("play some jazz by miles davis please", "ann", "0"),
+        TranscriptionFrame("play some jazz by miles davis please", "ann", "1"),
+    ]
+    down = run(TapirProcessor("snips", settled=0.95), frames)
+    first, last = [frame for frame in down if isinstance(frame, LabelsFrame)]
+    assert first.settled is not None and last.settled is not None
+    assert 0 < len(first.settled.words) < 7, "words of an utterance that goes on"
+    assert sorted(first.settled.words + last.settled.words) == list(range(7))
+    assert last.intent is not None and last.intent.label == "PlayMusic"
+    assert (first.committed, last.committed) == (0, 7)
+    [quiet, _] = [
+        frame for frame in run(TapirProcessor("snips"), frames) if isinstance(frame, LabelsFrame)
+    ]
+    assert quiet.settled is None, "only who asks is told"
 
 
 def test_users_do_not_mix(snips: tapir.Model) -> None:

@@ -174,6 +174,22 @@ def test_words_of_a_long_stream_are_committed(snips: tapir.Model) -> None:
     module.end()
 
 
+def test_labels_that_have_settled_are_committed(snips: tapir.Model) -> None:
+    recogniser, listener = Recogniser(), Listener()
+    module = TapirModule(snips, settled=0.95)
+    session, settled = snips.session(settled=0.95), set[int]()
+    words = "play some jazz by miles davis".split()
+    for count in range(1, len(words) + 1):
+        update = session.push(words[count - 1])
+        settled |= set(update.settled.words if update.settled else ())
+        listener.hear(module.process_update(recogniser.say(" ".join(words[:count]))))
+        assert listener.committed == [listener.units[i] for i in sorted(settled)]
+    assert 0 < len(settled) < len(words), "some of an utterance that goes on"
+    listener.hear(module.process_update(recogniser.say(" ".join(words), final=True)))
+    assert set(map(id, listener.committed)) == set(map(id, listener.units))
+    assert len(listener.committed) == len(words), "each once"
+
+
 def test_a_network_that_runs(snips: tapir.Model) -> None:
     """Two modules in threads of their own, as in a real system."""
     recogniser, module, heard = Recogniser(), TapirModule(snips), list[Any]()

@@ -76,7 +76,7 @@ def test_partial_and_final_texts(snips: tapir.Model) -> None:
     async def talk(client: AsyncClient) -> None:
         partial = {"partial": True, "id": 7}
         first = NotRecognized.from_event(await ask(client, Recognize("Play some", partial)))
-        assert first.context == {"partial": True, "id": 7, "final": False, "settled": 0}
+        assert first.context == {"partial": True, "id": 7, "final": False, "committed": 0}
         for text in ("Play some jazz", "Play some jazz by"):
             intent = Intent.from_event(await ask(client, Recognize(text, partial)))
             assert [(one.name, one.value) for one in intent.entities] == [("genre", "jazz")]
@@ -86,7 +86,7 @@ def test_partial_and_final_texts(snips: tapir.Model) -> None:
             ("genre", "jazz"),
             ("artist", "miles davis"),
         ]
-        assert intent.context == {"final": True, "settled": 6}
+        assert intent.context == {"final": True, "committed": 6}
         again = Intent.from_event(await ask(client, Recognize("play some jazz")))
         assert [one.value for one in again.entities] == ["jazz"], "a new utterance"
 
@@ -98,9 +98,9 @@ def test_transcripts_that_stream(snips: tapir.Model) -> None:
         await client.write_event(TranscriptStart().event())
         assert NotRecognized.is_type((await ask(client, TranscriptChunk("play some "))).type)
         partial = Intent.from_event(await ask(client, TranscriptChunk("jazz")))
-        assert partial.context == {"final": False, "settled": 0}
+        assert partial.context == {"final": False, "committed": 0}
         final = Intent.from_event(await ask(client, Transcript("play some jazz")))
-        assert final.context == {"final": True, "settled": 3}
+        assert final.context == {"final": True, "committed": 3}
 
     with_client(snips, talk)
 
@@ -175,9 +175,9 @@ def test_contexts(snips: tapir.Model) -> None:
         for partial in ("false", 1, None, False):
             context = {"partial": partial}
             final = Intent.from_event(await ask(client, Recognize("play some jazz", context)))
-            assert final.context == {"partial": partial, "final": True, "settled": 3}
+            assert final.context == {"partial": partial, "final": True, "committed": 3}
         heard = Intent.from_event(await ask(client, Transcript("play some jazz", {"id": 7})))
-        assert heard.context == {"id": 7, "final": True, "settled": 3}
+        assert heard.context == {"id": 7, "final": True, "committed": 3}
 
     with_client(snips, talk)
 

@@ -9,7 +9,7 @@ from pipecat.frames.frames import DataFrame, Frame, InterimTranscriptionFrame, T
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 
 from .._given import GivenModel, load
-from .._tapir import Span
+from .._tapir import Intent, Settled, Span
 from .utterance import Labelled, Utterance
 
 
@@ -26,6 +26,21 @@ class LabelsFrame(DataFrame):
     def spans(self) -> list[Span]:
         """The labelled stretches, with their text."""
         return self.labelled.spans
+
+    @property
+    def intent(self) -> Intent | None:
+        """What the utterance is about, if the model knows intents."""
+        return self.labelled.intent
+
+    @property
+    def committed(self) -> int:
+        """How many labels, from the start, will never change again."""
+        return self.labelled.committed
+
+    @property
+    def settled(self) -> Settled | None:
+        """What has settled since the last hypothesis, if the processor was told `settled=0.95`."""
+        return self.labelled.settled
 
     @property
     def final(self) -> bool:

@@ -160,6 +160,9 @@ class TapirModule(_Listener):
     utterance has ended: it is revised a last time, all its labels are committed, and the next word
     begins a new one. With `end_on_commit=False` an utterance ends when `end` is called.
 
+    With `settled=0.95`, an option of `Model.session`, a label is committed as soon as it will stay
+    with this probability; else when it can change no more, which is seldom before the end.
+
     What is committed is neither updated nor revoked, even if the recogniser rewrites its words.
     """
 
@@ -204,8 +207,10 @@ class TapirModule(_Listener):
                 message.add_iu(labelled, UpdateType.ADD)
             elif changed:
                 message.add_iu(labelled, UpdateType.UPDATE)
-        for _, _, labelled in self._words[: len(self._words) if ended else result.settled]:
-            if not labelled.committed:
+        settled = set(result.settled.words if result.settled else ())
+        for position, (_, _, labelled) in enumerate(self._words):
+            stays = ended or position < result.committed or position in settled
+            if stays and not labelled.committed:
                 self.commit(labelled)
                 message.add_iu(labelled, UpdateType.COMMIT)
         if ended:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._given import GivenModel, load
-from .._tapir import Error, Intent, Span, Update, spans
+from .._tapir import Error, Intent, Settled, Span, Update, spans
 from ._merge import merge
 
 #: Words that a recogniser may take back: more than a session's default, since whole sentences are
@@ -35,9 +35,14 @@ class Labelled:
         return self.update.intent
 
     @property
-    def settled(self) -> int:
+    def committed(self) -> int:
         """How many labels, from the start, will never change again."""
         return self.update.committed
+
+    @property
+    def settled(self) -> Settled | None:
+        """What has settled since the last hypothesis, if the session was asked (`settled=0.95`)."""
+        return self.update.settled
 
 
 class Utterance:

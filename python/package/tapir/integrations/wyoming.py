@@ -123,7 +123,7 @@ class TapirHandler(AsyncEventHandler):
         return self._utterance.hear(words, final=final)
 
     def _event(self, labelled: Labelled, context: dict[str, Any]) -> Event:
-        about = {**context, "final": labelled.final, "settled": labelled.settled}
+        about = {**context, "final": labelled.final, "committed": labelled.committed}
         heard = labelled.intent.label if labelled.intent else None
         if not labelled.spans and not heard:
             return NotRecognized(context=about).event()
