@@ -322,6 +322,13 @@ impl Intent {
         self.0.in_domain
     }
 
+    /// Is the utterance more likely not one of those that the model is for? Then labels and intent
+    /// mean nothing.
+    #[getter]
+    fn outside(&self) -> bool {
+        self.0.is_outside()
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let tapir::Intent { label, probability, changed, .. } = &self.0;
         let changed = if *changed { ", changed" } else { "" };

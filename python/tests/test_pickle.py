@@ -40,6 +40,9 @@ def test_results_are_pickled(snips: tapir.Model, protocol: int) -> None:
     intent = tapir.Intent("PlayMusic", 0.5, changed=True)
     about = tapir.Update(1, length=1, intent=intent)
     assert "intent=PlayMusic 0.500" in repr(about) and about.intent == intent
+    domains = [(None, False), (0.5, False), (0.4, True)]
+    for in_domain, outside in domains:
+        assert tapir.Intent("PlayMusic", 0.5, in_domain=in_domain).outside is outside
     for thing in (
         *(update, update.edits[0], tagged.spans[0], session.spans[0], tagged),
         *(intent, about, tapir.Tagged(["play"], ["O"], [1.0], None, [], intent)),

@@ -183,10 +183,12 @@ def test_labels_that_have_settled_are_committed(snips: tapir.Model) -> None:
         update = session.push(words[count - 1])
         settled |= set(update.settled.words if update.settled else ())
         listener.hear(module.process_update(recogniser.say(" ".join(words[:count]))))
-        assert listener.committed == [listener.units[i] for i in sorted(settled)]
+        committed = {unit.iuid for unit in listener.committed}
+        assert committed == {listener.units[position].iuid for position in settled}
     assert 0 < len(settled) < len(words), "some of an utterance that goes on"
     listener.hear(module.process_update(recogniser.say(" ".join(words), final=True)))
-    assert set(map(id, listener.committed)) == set(map(id, listener.units))
+    committed = {unit.iuid for unit in listener.committed}
+    assert committed == {unit.iuid for unit in listener.units}
     assert len(listener.committed) == len(words), "each once"
 
 
@@ -248,6 +250,21 @@ def test_an_utterance_that_is_taken_back_is_about_nothing() -> None:
         message.add_iu(unit, UpdateType.REVOKE)
     kinds = [kind for _, kind in module.process_update(message) or ()]
     assert kinds == [UpdateType.REVOKE]
+
+
+def test_an_utterance_that_is_not_for_the_model_has_no_act(outside: str) -> None:
+    recogniser, module = Recogniser(), DialogueActModule("snips")
+    words = outside.split()
+    acts: list[Any] = []
+    for count in range(1, len(words) + 1):
+        said = recogniser.say(" ".join(words[:count]), final=count == len(words))
+        for unit, kind in module.process_update(said) or ():
+            acts.append(unit) if kind == UpdateType.ADD else None
+            acts.remove(unit) if kind == UpdateType.REVOKE else None
+            assert kind != UpdateType.COMMIT
+    assert acts == []
+    message = module.process_update(recogniser.say("play some jazz"))
+    assert [(unit.act, kind) for unit, kind in message or ()] == [("PlayMusic", UpdateType.ADD)]
 
 
 def test_a_model_without_intents_says_so(pos: tapir.Model) -> None:

@@ -93,6 +93,16 @@ def test_partial_and_final_texts(snips: tapir.Model) -> None:
     with_client(snips, talk)
 
 
+def test_what_is_not_for_the_model_is_not_recognized(outside: str) -> None:
+    async def talk(client: AsyncClient) -> None:
+        heard = await ask(client, Recognize("play some jazz"))
+        assert Intent.from_event(heard).name == "PlayMusic"
+        refused = NotRecognized.from_event(await ask(client, Recognize(outside)))
+        assert refused.context == {"final": True, "committed": len(outside.split())}
+
+    with_client(tapir.Model.load("snips"), talk)
+
+
 def test_transcripts_that_stream(snips: tapir.Model) -> None:
     async def talk(client: AsyncClient) -> None:
         await client.write_event(TranscriptStart().event())

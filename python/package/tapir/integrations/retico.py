@@ -249,7 +249,8 @@ class DialogueActModule(_Listener):
     probability, its concepts the labelled stretches, by label (`{"genre": ["jazz"]}`). It is ADDed
     with the first word, UPDATEd when act or concepts change, REVOKEd if all words are, and
     COMMITted when the utterance has ended. It is grounded in the unit of the newest word then; when
-    that unit is taken back, in the one before it, by an UPDATE.
+    that unit is taken back, in the one before it, by an UPDATE. While an utterance is not one that
+    the model is for (`Intent.outside`), there is no act: one that is there is REVOKEd.
     """
 
     @staticmethod
@@ -277,7 +278,7 @@ class DialogueActModule(_Listener):
     def _answer(self, ended: bool) -> UpdateMessage | None:
         message = UpdateMessage()
         heard, result = self._hear(ended)
-        if result.intent is None or not heard:
+        if result.intent is None or result.intent.outside or not heard:
             if self._act is not None:
                 self.revoke(self._act)
                 self._act.revoked = True

@@ -3,7 +3,7 @@
     python -m tapir.integrations.wyoming --uri tcp://127.0.0.1:10500
 
 `recognize` is answered with an `intent`, whose entities are the labelled stretches, or with
-`not-recognized` if there is none. A `recognize` whose context has `"partial": true` is a hypothesis
+`not-recognized` if there is none or if the text is not one that the model is for. A `recognize` whose context has `"partial": true` is a hypothesis
 that may still change: the connection's session reads only what is new. `transcript-start`,
 `transcript-chunk` and `transcript` do the same for recognisers that stream. A request that cannot
 be answered gets an `error`, and the connection goes on.
@@ -125,7 +125,8 @@ class TapirHandler(AsyncEventHandler):
     def _event(self, labelled: Labelled, context: dict[str, Any]) -> Event:
         about = {**context, "final": labelled.final, "committed": labelled.committed}
         heard = labelled.intent.label if labelled.intent else None
-        if not labelled.spans and not heard:
+        outside = labelled.intent is not None and labelled.intent.outside
+        if outside or not (labelled.spans or heard):
             return NotRecognized(context=about).event()
         entities = [Entity(name=span.label, value=span.text) for span in labelled.spans]
         name = self._intent or heard or self._task
