@@ -241,7 +241,16 @@ def test_a_recogniser_says_how_sure_it_is_of_its_words(snips: tapir.Model) -> No
     assert (session.stabilities <= [1.0, 0.25, 0.75]).all()
     session.update("play some jazz")
     assert session.stabilities[1] > 0.25
+    # Of numpy, as `stabilities` is itself; and of any other iterable.
+    doubts = session.stabilities * 0.5
+    session.update("play some jazz", stability=doubts)
+    assert (session.stabilities <= doubts).all()
+    session.update("play some jazz", stability=iter([1.0, 0.25, 0.75]))
+    assert (session.stabilities <= [1.0, 0.25, 0.75]).all()
     for wrong in (1.5, [1.0], float("nan")):
         with pytest.raises(ValueError, match="stabilit"):
             session.update(["play", "some"], stability=wrong)
+    for odd in ("0.5", ["0.5"] * 3, None):
+        with pytest.raises(TypeError):
+            session.update("play some jazz", stability=odd)  # type: ignore[arg-type]
     assert len(session.labels) == 3
