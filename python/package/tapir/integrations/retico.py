@@ -16,12 +16,9 @@ from retico_core.text import SpeechRecognitionIU, TextIU
 
 from .._given import GivenModel
 from .._tapir import Error
-from .utterance import Labelled, Utterance
+from .utterance import UNREADABLE, Labelled, Utterance
 
 logger = logging.getLogger(__name__)
-
-#: What a model says of a text that it cannot read.
-UNREADABLE = (Error, UnicodeEncodeError)
 
 
 class LabelledIU(TextIU):
@@ -272,7 +269,7 @@ class DialogueActModule(_Listener):
     def __init__(self, model: GivenModel = "snips", **options: Any) -> None:
         super().__init__(model, **options)
         if not self._utterance.model.intents:
-            raise ValueError("the model knows no intents: train one, or use TapirModule")
+            raise Error("the model knows no intents: train one, or use TapirModule")
         self._act: DialogueActIU | None = None
 
     def _answer(self, ended: bool) -> UpdateMessage | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from ._merge import merge
 #: Words that a recogniser may take back: more than a session's default, since whole sentences are
 #: sometimes rewritten at their end.
 UNDO = 256
+
+#: What a model says of a text that it cannot read.
+UNREADABLE = (Error, UnicodeEncodeError)
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class Utterance:
     >>> utterance.hear("Play some jazz.", final=True).spans
     [Span('genre', 2, 3, 'jazz')]
 
-    After a final hypothesis the next one begins a new utterance.
+    After a final hypothesis the next one begins a new utterance. Threads may share it: they take
+    turns.
     """
 
     def __init__(
@@ -68,6 +73,8 @@ class Utterance:
         # A long session forgets its first labels; who replays the updates has them all.
         self._labels: list[str] = []
         self._ended = False
+        # Who awaits a thread may be cancelled, and the thread still runs when the next one starts.
+        self._lock = threading.RLock()
 
     def hear(self, text: str | list[str], *, final: bool = False) -> Labelled:
         """Takes a whole hypothesis: a text, or the words themselves.
@@ -75,20 +82,22 @@ class Utterance:
         One that cannot be read, such as one with an endless word, raises and changes nothing.
         """
         words = self.model.words(text) if isinstance(text, str) else list(text)
-        if self._ended:
-            self.reset()
-        update = self._read(words)
-        if final:
-            update = merge(self._labels, update, self.session.finish().update)
-            self._ended = True
-        update.apply(self._labels)
-        return Labelled(words, list(self._labels), self._spans(words), update, final)
+        with self._lock:
+            if self._ended:
+                self.reset()
+            update = self._read(words)
+            if final:
+                update = merge(self._labels, update, self.session.finish().update)
+                self._ended = True
+            update.apply(self._labels)
+            return Labelled(words, list(self._labels), self._spans(words), update, final)
 
     def reset(self) -> None:
         """Ends the utterance without a last hypothesis: the next one begins a new one."""
-        self.session.reset()
-        self._labels.clear()
-        self._ended = False
+        with self._lock:
+            self.session.reset()
+            self._labels.clear()
+            self._ended = False
 
     def _read(self, words: list[str]) -> Update:
         try:

@@ -25,7 +25,7 @@ from wyoming.server import AsyncEventHandler, AsyncServer
 
 from .._given import GivenModel, load
 from .._tapir import Error, Model, __version__
-from .utterance import Labelled, Utterance
+from .utterance import UNREADABLE, Labelled, Utterance
 
 ABOUT = Attribution(name="tapir", url="https://aclanthology.org/2023.findings-acl.257/")
 
@@ -76,7 +76,7 @@ class TapirHandler(AsyncEventHandler):
             answer = await self._answer(event)
             if answer is not None:
                 await self.write_event(answer)
-        except (Error, UnicodeEncodeError) as error:
+        except UNREADABLE as error:
             await self.write_event(Refusal(str(error)).event())
         return True
 
@@ -102,7 +102,7 @@ class TapirHandler(AsyncEventHandler):
         try:
             # In a thread: a long text takes its time, and others are answered meanwhile.
             labelled = await asyncio.to_thread(self._hear, text, final)
-        except (Error, UnicodeEncodeError):
+        except UNREADABLE:
             if final:
                 self._utterance.reset()
             raise
