@@ -149,9 +149,9 @@ impl Model {
     ///     >>> print(tapir.Model.load("snips-small").trace("add step to me"))
     ///       t  action  policy  add  step           to              me
     ///       1  WRITE    0.000  O
-    ///       2  WRITE    0.006  O    B-entity_name
-    ///       3  WRITE    0.051  O    B-entity_name  O✗
-    ///       4  REVISE   0.425  O    B-entity_name  ◆I-entity_name  ◇I-entity_name
+    ///       2  WRITE    0.003  O    B-entity_name
+    ///       3  WRITE    0.007  O    B-entity_name  O✗
+    ///       4  REVISE   0.262  O    B-entity_name  ◆I-entity_name  ◇I-entity_name
     #[pyo3(signature = (what, *, threshold=None, mode=None))]
     fn trace(
         &self,
