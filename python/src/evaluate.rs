@@ -84,8 +84,7 @@ fn dataset(model: &tapir::Model, sentences: Vec<(Vec<String>, Vec<String>)>) -> 
     for (i, (words, labels)) in sentences.iter().enumerate() {
         if words.len() != labels.len() {
             return Err(error(format!(
-                "sentence {}: {} words and {} labels; a label is needed for each word",
-                i + 1,
+                "sentence {i}: {} words and {} labels; a label is needed for each word",
                 words.len(),
                 labels.len()
             )));
@@ -93,7 +92,7 @@ fn dataset(model: &tapir::Model, sentences: Vec<(Vec<String>, Vec<String>)>) -> 
     }
     let sentences: Vec<Sentence> =
         sentences.into_iter().map(|(words, labels)| Sentence::new(words, labels)).collect();
-    Dataset::of(model, &sentences).map_err(error)
+    Dataset::of(model, &sentences).map_err(|fault| numbered(fault, 0))
 }
 
 /// Works through a dataset in parts, on threads of its own; between two parts it looks at Python.
@@ -124,12 +123,14 @@ fn without_examples(dataset: &Dataset) -> Dataset {
     Dataset { task, split, scheme: *scheme, score: *score, labels, known: *known, examples: vec![] }
 }
 
-/// A sentence is counted from the start of the corpus, not of its part.
+/// A sentence is counted from the start of the corpus, not of its part; and from 0, as Python does.
 fn numbered(fault: tapir_eval::Error, before: usize) -> PyErr {
-    match fault {
-        tapir_eval::Error::Sentence { sentence, source } => {
-            error(format!("sentence {}: {source}", before + sentence))
+    use tapir_eval::Error::{Sentence, TooLong};
+    error(match fault {
+        Sentence { sentence, source } => Sentence { sentence: before + sentence - 1, source },
+        TooLong { sentence, words, limit } => {
+            TooLong { sentence: before + sentence - 1, words, limit }
         }
-        other => error(other),
-    }
+        other => other,
+    })
 }

@@ -137,8 +137,9 @@ def test_a_word_without_a_sentence_is_not_lost() -> None:
         ([], "empty"),
         ([(["a", "b"], ["O"])], "2 words and 1 labels"),
         ([{"tokens": ["a"]}], "no column of labels"),
-        ([(["a"], ["O"]), (["b", ""], ["O", "O"])], "sentence 2: an empty word"),
-        ([(["a"] * 300, ["O"] * 300)], "at most 200"),
+        ([(["a"], ["O"]), (["b", ""], ["O", "O"])], "sentence 1: an empty word"),
+        ([(["a"], ["O"]), (["a"] * 300, ["O"] * 300)], "sentence 1 has 300 words.* at most 200"),
+        ([(["a"], ["O"]), (["a"], [])], "sentence 1: 1 words and 0 labels"),
     ],
 )
 def test_faults_are_named(snips: tapir.Model, corpus: Any, message: str) -> None:
@@ -156,7 +157,7 @@ def test_a_fault_late_in_a_corpus_is_counted_from_its_start(
     snips: tapir.Model, corpus: Corpus
 ) -> None:
     many = (corpus * 10)[:399] + [(["play", ""], ["O", "O"])]
-    with pytest.raises(tapir.Error, match="sentence 400: an empty word"):
+    with pytest.raises(tapir.Error, match="sentence 399: an empty word"):
         tapir.evaluate(snips, many)
 
 
