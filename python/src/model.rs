@@ -77,18 +77,25 @@ impl Model {
     ///     >>> model.tag(["play some jazz", ["book", "a", "table"]])
     ///     [Tagged(play/O some/O jazz/B-genre), Tagged(book/O a/O table/O)]
     ///
+    /// One sentence that is words already is said to be one by `words=True`, and gives one `Tagged`;
+    /// without it each of its words would be a text of its own.
+    ///
+    ///     >>> model.tag(["play", "some", "jazz"], words=True)
+    ///     Tagged(play/O some/O jazz/B-genre)
+    ///
     /// Every sentence is read as by a session, word by word, and revised at its end unless
     /// `final_pass` is False. `threads` is by default one per core. A bar shows itself on a
     /// terminal when the work takes long; `progress` forces it (True) or forbids it (False). Ctrl-C
     /// stops.
     #[pyo3(signature = (
-        what, *, threshold=None, window=None, mode=None, final_pass=true, threads=None,
-        progress=None
+        what, *, words=false, threshold=None, window=None, mode=None, final_pass=true,
+        threads=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keywords
     fn tag<'py>(
         &self,
         what: &Bound<'py, PyAny>,
+        words: bool,
         threshold: Option<f32>,
         window: Option<usize>,
         mode: Option<String>,
@@ -98,6 +105,9 @@ impl Model {
     ) -> PyResult<Bound<'py, PyAny>> {
         let final_pass = Some(final_pass);
         let options = Options { threshold, window, mode, final_pass, ..Options::default() };
+        if words {
+            return tag::tag_words(&self.inner, what, &options);
+        }
         tag::tag(&self.inner, what, &options, threads, progress)
     }
 

@@ -32,6 +32,20 @@ def test_kinds_of_input(snips: tapir.Model) -> None:
         one[3]
 
 
+def test_one_sentence_of_words(snips: tapir.Model) -> None:
+    words = ["play", "some", "jazz"]
+    tagged = snips.tag(words, words=True)
+    assert tagged == snips.tag([words])[0] and tagged.labels == ["O", "O", "B-genre"]
+    assert snips.tag(iter(words), words=True, threshold=1) == snips.tag([words], threshold=1)[0]
+    assert len(snips.tag([], words=True)) == 0
+    assert [one.words for one in snips.tag(words)] == [[word] for word in words]
+    for wrong in ("play some jazz", [words], None):
+        with pytest.raises(TypeError):
+            snips.tag(wrong, words=True)  # type: ignore[call-overload]
+    with pytest.raises(tapir.Error, match="threshold"):
+        snips.tag(words, words=True, threshold=2)
+
+
 def test_it_is_what_a_session_gives(
     snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
 ) -> None:

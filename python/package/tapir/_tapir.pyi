@@ -294,6 +294,20 @@ class Model:
         self,
         what: str,
         *,
+        words: Literal[False] = False,
+        threshold: float | None = None,
+        window: int | None = None,
+        mode: _Mode | None = None,
+        final_pass: bool = True,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> Tagged: ...
+    @overload
+    def tag(
+        self,
+        what: Iterable[str],
+        *,
+        words: Literal[True],
         threshold: float | None = None,
         window: int | None = None,
         mode: _Mode | None = None,
@@ -306,6 +320,7 @@ class Model:
         self,
         what: Iterable[str | Iterable[str]],
         *,
+        words: Literal[False] = False,
         threshold: float | None = None,
         window: int | None = None,
         mode: _Mode | None = None,
