@@ -192,6 +192,20 @@ def test_labels_that_have_settled_are_committed(snips: tapir.Model) -> None:
     assert len(listener.committed) == len(words), "each once"
 
 
+def test_words_that_the_recogniser_doubts_do_not_settle(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips, settled=0.95), Listener()
+    message = recogniser.say("play some jazz")
+    # The last two say nothing of it.
+    for unit, stability in zip(recogniser.current_output, (0.5, 0.0, None), strict=True):
+        unit.stability = stability
+    listener.hear(module.process_update(message))
+    assert [unit.text for unit in listener.committed] == ["some", "jazz"]
+    # What is committed stays, whatever was said before.
+    play = recogniser.current_output[0]
+    listener.hear(module.process_update(UpdateMessage.from_iu(play, UpdateType.COMMIT)))
+    assert len(listener.committed) == 3
+
+
 def test_a_network_that_runs(snips: tapir.Model) -> None:
     """Two modules in threads of their own, as in a real system."""
     recogniser, module, heard = Recogniser(), TapirModule(snips), list[Any]()

@@ -101,6 +101,17 @@ def test_what_settles_before_the_end_and_at_it_is_said_together(snips: tapir.Mod
     assert settled.spans == first.spans + then.spans != []
 
 
+def test_what_the_recogniser_doubts_does_not_settle(snips: tapir.Model) -> None:
+    speaker = Utterance(snips, settled=0.95)
+    doubted = speaker.hear(["play", "some", "jazz"], stability=[1.0, 0.5, 1.0])
+    assert doubted.settled is not None and doubted.settled.words == [0, 2]
+    assert doubted.labels == snips.tag("play some jazz", final_pass=False).labels
+    surer = speaker.hear("play some jazz", stability=0.99).settled
+    assert surer is not None and surer.words == [1]
+    with pytest.raises(tapir.Error, match="stabilit"):
+        speaker.hear("play some jazz", stability=[1.0])
+
+
 def test_an_intent_that_is_new_at_the_end_has_changed() -> None:
     speaker = Utterance("snips")
     for text in ("play some jazz", "book a table"):

@@ -126,7 +126,18 @@ class _Listener(retico_core.AbstractModule):
             if (unit.iuid, unit.text or "") not in self._unreadable
             for i, word in enumerate(self._utterance.model.words(unit.text or ""))
         ]
-        return heard, self._utterance.hear([word for _, _, word in heard], final=ended)
+        words = [word for _, _, word in heard]
+        stability = [self._stability(unit) for unit, _, _ in heard]
+        return heard, self._utterance.hear(words, final=ended, stability=stability)
+
+    def _stability(self, unit: Any) -> float:
+        """How likely the recogniser finds it that the unit stays.
+
+        Many recognisers of retico do not say it, and leave 0.
+        """
+        said = getattr(unit, "stability", None)
+        stays = unit.iuid in self._committed or getattr(unit, "final", False)
+        return said if said and 0 < said <= 1 and not stays else 1.0
 
     def _check(self, unit: Any) -> None:
         """Finds out whether a unit can be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,16 +77,24 @@ class Utterance:
         # Who awaits a thread may be cancelled, and the thread still runs when the next one starts.
         self._lock = threading.RLock()
 
-    def hear(self, text: str | list[str], *, final: bool = False) -> Labelled:
+    def hear(
+        self,
+        text: str | list[str],
+        *,
+        final: bool = False,
+        stability: float | Sequence[float] = 1.0,
+    ) -> Labelled:
         """Takes a whole hypothesis: a text, or the words themselves.
 
-        One that cannot be read, such as one with an endless word, raises and changes nothing.
+        `stability` is how likely the recogniser finds it that its words stay, of all alike or of
+        each (see `Session.update`). A hypothesis that cannot be read, such as one with an endless
+        word, raises and changes nothing.
         """
         words = self.model.words(text) if isinstance(text, str) else list(text)
         with self._lock:
             if self._ended:
                 self.reset()
-            update = self._read(words)
+            update = self._read(words, stability)
             if final:
                 update = merge(self._labels, update, self.session.finish().update)
                 self._ended = True
@@ -99,15 +108,15 @@ class Utterance:
             self._labels.clear()
             self._ended = False
 
-    def _read(self, words: list[str]) -> Update:
+    def _read(self, words: list[str], stability: float | Sequence[float]) -> Update:
         try:
-            return self.session.update(words)
+            return self.session.update(words, stability=stability)
         except Error:
             # Words that no session takes are refused here, too, and nothing is lost.
-            self.model.session(threshold=1).update(words)
+            self.model.session(threshold=1).update(words, stability=stability)
         # They differ before what is committed: too late to undo, so they are read as a new one.
         self.reset()
-        return self.session.update(words)
+        return self.session.update(words, stability=stability)
 
     def _spans(self, words: list[str]) -> list[Span]:
         """Of all labels: the session itself has forgotten the first ones of a long stream."""
