@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ pytest.importorskip("retico_core", reason="pip install retico-core==2.0.1")
 
 import retico_core
 from retico_core import UpdateMessage, UpdateType
-from retico_core.text import SpeechRecognitionIU, get_text_increment
+from retico_core.text import SpeechRecognitionIU, TextTriggerModule, get_text_increment
 
 from tapir.integrations.retico import DialogueActModule, LabelledIU, TapirModule
 
@@ -335,6 +336,28 @@ def test_a_module_that_runs_outlives_a_unit_that_nobody_can_read(snips: tapir.Mo
     finally:
         module.stop()
     assert [(unit.text, kind) for unit, kind in heard] == [("play", UpdateType.ADD)]
+
+
+def test_a_network_that_is_saved_and_loaded(snips: tapir.Model, tmp_path: Path) -> None:
+    trigger = TextTriggerModule()
+    module = TapirModule(snips, threshold=0.2, end_on_commit=False, meta_data={"x": 7})
+    acts = DialogueActModule("snips", settled=0.95, sleep_interval=0.01)
+    trigger.subscribe(module)
+    trigger.subscribe(acts)
+    retico_core.network.save(trigger, str(tmp_path / "network"))
+    modules, connections = retico_core.network.load(str(tmp_path / "network.rtc"))
+    kinds = {type(one): one for one in modules}
+    again = kinds[TapirModule]
+    assert len(connections) == 2 and isinstance(again, TapirModule)
+    assert again.get_init_arguments().keys() == module.get_init_arguments().keys()
+    assert again._utterance.model.task == "snips" and again._utterance.model.intents is None
+    assert again.end_on_commit is False and again.meta_data == {"x": 7}
+    assert kinds[DialogueActModule].get_init_arguments() == acts.get_init_arguments() == {
+        "model": "snips", "end_on_commit": True, "sleep_interval": 0.01, "settled": 0.95,
+        "meta_data": {},
+    }
+    message = again.process_update(Recogniser().say("play some jazz"))
+    assert [(unit.text, unit.label) for unit, _ in message or ()] == labels(snips, "play some jazz")
 
 
 def test_the_end_waits_for_the_thread_of_the_module(snips: tapir.Model) -> None:

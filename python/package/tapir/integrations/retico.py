@@ -70,11 +70,21 @@ class _Listener(retico_core.AbstractModule):
         self.current_output: list[Any] = []
         self.end_on_commit = end_on_commit
         self._utterance = Utterance(model, **options)
+        self._given = {
+            "model": model,
+            "end_on_commit": end_on_commit,
+            "sleep_interval": sleep_interval,
+            **options,
+        }
         #: The units that a message has committed, by their id. Flags on the units themselves are set
         #: by the recogniser's own thread, before its message is read here.
         self._committed: set[Any] = set()
         #: Units whose text cannot be read, by their id and that text.
         self._unreadable: set[tuple[Any, str]] = set()
+
+    def get_init_arguments(self) -> dict[str, Any]:
+        """What makes such a module again: `retico_core.network.save` writes it."""
+        return {**self._given, "meta_data": self.meta_data}
 
     def process_update(self, update_message: UpdateMessage) -> UpdateMessage | None:
         """Takes what the recogniser says, and says what changed."""
