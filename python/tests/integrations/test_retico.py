@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -336,6 +337,21 @@ def test_a_module_that_runs_outlives_a_unit_that_nobody_can_read(snips: tapir.Mo
     finally:
         module.stop()
     assert [(unit.text, kind) for unit, kind in heard] == [("play", UpdateType.ADD)]
+
+
+def test_a_label_goes_to_another_process(snips: tapir.Model) -> None:
+    recogniser, module = Recogniser(), TapirModule(snips)
+    sent = [
+        json.dumps(unit.to_zmq(kind))
+        for unit, kind in module.process_update(recogniser.say("play some jazz")) or ()
+    ]
+    there = TapirModule(snips)
+    received = []
+    for data in map(json.loads, sent):
+        unit = there.create_iu()
+        unit.from_zmq(data)
+        received.append((unit.text, unit.label))
+    assert received == labels(snips, "play some jazz")
 
 
 def test_a_network_that_is_saved_and_loaded(snips: tapir.Model, tmp_path: Path) -> None:

@@ -34,6 +34,15 @@ class LabelledIU(TextIU):
         #: The word's label, which UPDATE changes.
         self.label: str | None = None
 
+    def to_zmq(self, update_type: UpdateType) -> dict[str, Any]:
+        """The unit as retico sends it to another process, with its label."""
+        return {**super().to_zmq(update_type), "label": self.label}
+
+    def from_zmq(self, zmq_data: dict[str, Any]) -> None:
+        """Takes what `to_zmq` has sent."""
+        super().from_zmq(zmq_data)
+        self.label = zmq_data.get("label")
+
 
 class _Listener(retico_core.AbstractModule):
     """Follows the text units that come in; what goes out is `_answer`'s.
