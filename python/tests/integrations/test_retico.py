@@ -166,6 +166,23 @@ def test_an_update_that_comes_in(snips: tapir.Model) -> None:
         assert grounded.count(unit) == len(text.split())
 
 
+def test_an_update_that_comes_as_a_new_object(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    listener.hear(module.process_update(recogniser.say("play some jazz")))
+    before = list(listener.units)
+    old = recogniser.current_output[1]
+    new = SpeechRecognitionIU(creator=recogniser, iuid=old.iuid)
+    for text in ("some", "some more"):
+        new.set_asr_results([text], text, 1.0, 1.0, False)
+        listener.hear(module.process_update(UpdateMessage.from_iu(new, UpdateType.UPDATE)))
+        assert listener.read() == labels(snips, f"play {text} jazz")
+        grounded = [unit.grounded_in for unit in listener.units]
+        assert sum(unit is new for unit in grounded) == len(text.split())
+        assert not any(unit is old for unit in grounded)
+        if text == "some":
+            assert listener.units == before, "no unit is replaced"
+
+
 def test_words_of_a_long_stream_are_committed(snips: tapir.Model) -> None:
     recogniser, listener = Recogniser(), Listener()
     module = TapirModule(snips, window=8, undo=4, threshold=1.0)
@@ -299,6 +316,17 @@ def test_an_act_is_grounded_in_what_is_there() -> None:
     assert [(unit, kind) for unit, kind in message or ()] == [(act, UpdateType.UPDATE)]
     assert act.grounded_in is recogniser.current_output[-1]
     assert act.concepts == {"genre": ["jazz"]}
+
+
+def test_an_act_is_grounded_in_the_newest_object_of_a_unit() -> None:
+    recogniser, module = Recogniser(), DialogueActModule("snips")
+    module.process_update(recogniser.say("play some jazz"))
+    [act] = module.current_output
+    new = SpeechRecognitionIU(creator=recogniser, iuid=act.grounded_in.iuid)
+    new.set_asr_results(["jazz"], "jazz", 1.0, 1.0, False)
+    message = module.process_update(UpdateMessage.from_iu(new, UpdateType.UPDATE))
+    assert [(unit, kind) for unit, kind in message or ()] == [(act, UpdateType.UPDATE)]
+    assert act.grounded_in is new
 
 
 @pytest.mark.parametrize("bad", ["x" * 5000, "\ud800"])

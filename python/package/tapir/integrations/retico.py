@@ -255,10 +255,13 @@ class TapirModule(_Listener):
             word = there.get((unit.iuid, i))
             # What is committed stays, even if its word was updated.
             same = word is not None if labelled.committed else word == labelled.text
-            in_order = same and len(kept) < len(heard) and (
-                (heard[len(kept)][0].iuid, heard[len(kept)][1]) == (unit.iuid, i)
-            )
-            (kept if in_order else lost).append(entry)
+            now = heard[len(kept)][0] if len(kept) < len(heard) else None
+            if same and now is not None and (now.iuid, heard[len(kept)][1]) == (unit.iuid, i):
+                # An UPDATE may come as a new object of the same id.
+                labelled.grounded_in = now
+                kept.append((now, i, labelled))
+            else:
+                lost.append(entry)
         # The newest first, as they would be taken off a list.
         for _, _, labelled in reversed(lost):
             if labelled.committed:
@@ -323,8 +326,8 @@ class DialogueActModule(_Listener):
             changed = (self._act.act, self._act.concepts) != (result.intent.label, concepts)
             self._act.concepts = concepts
             self._act.set_act(result.intent.label, concepts, result.intent.probability)
-            # Nothing may stay grounded in a unit that was taken back.
-            if changed or self._act.grounded_in not in self.current_input:
+            # Nothing may stay grounded in a unit that was taken back, or came as a new object.
+            if changed or all(unit is not self._act.grounded_in for unit in self.current_input):
                 self._act.grounded_in = heard[-1][0]
                 message.add_iu(self._act, kind)
         if ended:
