@@ -116,4 +116,5 @@ class Labeller:
 
     def _tag_all(self, texts: list[Any]) -> list[Tagged]:
         # One thread: the engine has as many workers as it has cores.
-        return self.model.tag(texts, threads=1, progress=False, **self.options)
+        tagged: list[Tagged] = self.model.tag(texts, threads=1, progress=False, **self.options)
+        return tagged
