@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use tapir_data::Sentence;
 use tapir_eval::{Dataset, Evaluation, Record, Setting, Sweep};
 
+use crate::corpus::Labelled;
 use crate::error::error;
 use crate::input::Options;
 use crate::model::Model;
@@ -15,13 +16,13 @@ use crate::watch::Watch;
 /// Sentences for each core between two looks at Python.
 const SENTENCES: usize = 32;
 
-/// Measures a model on sentences, each a list of words and one of labels.
+/// Measures a model on sentences.
 #[pyfunction]
 #[pyo3(signature = (model, sentences, threshold=None, mode=None, progress=None))]
 pub(crate) fn evaluate(
     py: Python<'_>,
     model: &Bound<'_, Model>,
-    sentences: Vec<(Vec<String>, Vec<String>)>,
+    sentences: Vec<Labelled>,
     threshold: Option<f32>,
     mode: Option<String>,
     progress: Option<bool>,
@@ -47,7 +48,7 @@ pub(crate) fn evaluate(
 pub(crate) fn sweep(
     py: Python<'_>,
     model: &Bound<'_, Model>,
-    sentences: Vec<(Vec<String>, Vec<String>)>,
+    sentences: Vec<Labelled>,
     thresholds: Option<Vec<f32>>,
     progress: Option<bool>,
 ) -> PyResult<String> {
@@ -80,8 +81,8 @@ pub(crate) fn sweep(
 }
 
 /// The sentences as a model is evaluated on them.
-fn dataset(model: &tapir::Model, sentences: Vec<(Vec<String>, Vec<String>)>) -> PyResult<Dataset> {
-    for (i, (words, labels)) in sentences.iter().enumerate() {
+fn dataset(model: &tapir::Model, sentences: Vec<Labelled>) -> PyResult<Dataset> {
+    for (i, (words, labels, _)) in sentences.iter().enumerate() {
         if words.len() != labels.len() {
             return Err(error(format!(
                 "sentence {i}: {} words and {} labels; a label is needed for each word",
@@ -90,8 +91,11 @@ fn dataset(model: &tapir::Model, sentences: Vec<(Vec<String>, Vec<String>)>) -> 
             )));
         }
     }
-    let sentences: Vec<Sentence> =
-        sentences.into_iter().map(|(words, labels)| Sentence::new(words, labels)).collect();
+    let sentences = sentences.into_iter().map(|(words, labels, intent)| {
+        let sentence = Sentence::new(words, labels);
+        Sentence { intent: intent.map(Into::into), ..sentence }
+    });
+    let sentences: Vec<Sentence> = sentences.collect();
     Dataset::of(model, &sentences).map_err(|fault| numbered(fault, 0))
 }
 

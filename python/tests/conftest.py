@@ -27,6 +27,6 @@ def outside() -> str:
 
 
 @pytest.fixture(scope="session")
-def corpus() -> list[tuple[list[str], list[str]]]:
+def corpus() -> list[tapir.Sentence]:
     """Some sentences of the test split that ships."""
     return tapir.load_corpus("snips", "test")[:40]

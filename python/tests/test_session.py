@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -219,6 +220,41 @@ def test_threads_share_a_session_in_turns(snips: tapir.Model) -> None:
     for thread in threads:
         thread.join()
     assert len(session) == 100
+
+
+def test_python_goes_on_while_one_waits_for_a_session(snips: tapir.Model) -> None:
+    """One thread computes, one asks the same session, and a third one counts meanwhile."""
+    session, words = snips.session(threshold=0), ["play", "some", "jazz"] * 100
+    counted, stop = [0], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.0005)
+
+    def compute() -> None:
+        while not stop.is_set():
+            session.update(words)
+            session.reset()
+
+    threads = [threading.Thread(target=work) for work in (count, compute)]
+    for thread in threads:
+        thread.start()
+    try:
+        asked = (
+            lambda: session.labels, lambda: session.spans, lambda: len(session),
+            lambda: repr(session), lambda: session.set_threshold(0), lambda: session.stabilities,
+        )
+        time.sleep(0.1)
+        for ask in asked:
+            started, before = time.monotonic(), counted[0]
+            while time.monotonic() - started < 0.3:
+                ask()
+            assert counted[0] - before > 20
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_a_session_keeps_its_model_and_nothing_leaks() -> None:

@@ -47,7 +47,7 @@ def test_one_sentence_of_words(snips: tapir.Model) -> None:
 
 
 def test_it_is_what_a_session_gives(
-    snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
+    snips: tapir.Model, corpus: list[tapir.Sentence]
 ) -> None:
     tagged = snips.tag([words for words, _ in corpus])
     for (words, _), one in zip(corpus, tagged, strict=True):
@@ -62,7 +62,7 @@ def test_it_is_what_a_session_gives(
 
 
 def test_threads_change_nothing(
-    snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
+    snips: tapir.Model, corpus: list[tapir.Sentence]
 ) -> None:
     texts = [" ".join(words) for words, _ in corpus]
     assert snips.tag(texts, threads=1) == snips.tag(texts, threads=7)
@@ -92,7 +92,7 @@ def test_parts_of_speech(pos: tapir.Model) -> None:
 
 
 def test_python_goes_on_while_it_computes(
-    snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
+    snips: tapir.Model, corpus: list[tapir.Sentence]
 ) -> None:
     """The other thread counts during the call, which it could not without the GIL."""
     words = [words for words, _ in corpus] * 4

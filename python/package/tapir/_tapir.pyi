@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 _Mode: TypeAlias = Literal["two-pass", "restart", "first-pass"]
 _Action: TypeAlias = Literal["WRITE", "REVISE"]
+_Sentence: TypeAlias = tuple[list[str], list[str], str | None]
 
 __all__ = [
     "load_corpus",
@@ -373,17 +374,17 @@ class Model:
 def spans(words: list[str], labels: list[str]) -> list[Span]: ...
 def load_corpus(
     task: str, split: str = "test", data: str | os.PathLike[str] | None = None
-) -> list[tuple[list[str], list[str]]]: ...
+) -> list[_Sentence]: ...
 def evaluate(
     model: Model,
-    sentences: list[tuple[list[str], list[str]]],
+    sentences: list[_Sentence],
     threshold: float | None = None,
     mode: str | None = None,
     progress: bool | None = None,
 ) -> str: ...
 def sweep(
     model: Model,
-    sentences: list[tuple[list[str], list[str]]],
+    sentences: list[_Sentence],
     thresholds: list[float] | None = None,
     progress: bool | None = None,
 ) -> str: ...
