@@ -184,6 +184,27 @@ def test_a_stream_that_is_cancelled_leaves_no_words(snips: tapir.Model) -> None:
         assert len(one.update.edits) == len(one.words), "nothing was there before"
 
 
+def test_an_agent_labels_its_own_text(snips: tapir.Model) -> None:
+    """With LiveKit's own node for comparison."""
+    said: list[Labelled] = []
+
+    class Talking(TapirAgent):
+        async def on_reply_labels(self, labelled: Labelled) -> None:
+            said.append(labelled)
+
+    pieces = ["Play", " so", "me ", "ja", "zz"]
+
+    async def run(agent: Agent) -> list[str]:
+        return [piece async for piece in agent.transcription_node(stream(pieces), mock.Mock())]
+
+    assert asyncio.run(run(TapirAgent(model=snips, instructions="talk"))) == pieces
+    assert asyncio.run(run(Agent(instructions="talk"))) == pieces and said == []
+    for _ in range(2):
+        assert asyncio.run(run(Talking(model=snips, instructions="talk"))) == pieces
+    assert [one.final for one in said] == [False, False, True] * 2
+    assert [span.text for span in said[-1].spans] == ["jazz"]
+
+
 def test_text_that_an_agent_writes(snips: tapir.Model) -> None:
     heard: list[list[str]] = []
 

@@ -111,7 +111,10 @@ async def _label(hear: Hearing, on_labels: OnLabels) -> None:
 
 
 class TapirAgent(Agent):
-    """An agent that labels what its user says while it is said. Override `on_labels`."""
+    """An agent that labels what its user says while it is said. Override `on_labels`.
+
+    Who overrides `on_reply_labels`, too, gets the labels of what the agent itself says.
+    """
 
     def __init__(
         self,
@@ -124,7 +127,8 @@ class TapirAgent(Agent):
         """Takes a model, or the name or path of one, what ends an utterance (see `label_speech`),
         the options of `Model.session`, and those of `Agent`."""
         super().__init__(**agent)
-        self._tapir, self._until = Utterance(model, **(options or {})), until
+        self._user, self._until = Utterance(model, **(options or {})), until
+        self._reply = Utterance(self._user.model, **(options or {}))
 
     async def on_labels(self, labelled: Labelled) -> None:
         """Gets the labels of every hypothesis, interim and final."""
@@ -134,4 +138,15 @@ class TapirAgent(Agent):
     ) -> AsyncIterable[stt.SpeechEvent | str]:
         """The agent's own recogniser, with labels beside it."""
         events = Agent.default.stt_node(self, audio, model_settings)
-        return label_speech(events, self._tapir, self.on_labels, until=self._until)
+        return label_speech(events, self._user, self.on_labels, until=self._until)
+
+    async def on_reply_labels(self, labelled: Labelled) -> None:
+        """Gets the labels of the agent's own text, while it is written."""
+
+    def transcription_node(
+        self, text: AsyncIterable[str], model_settings: ModelSettings
+    ) -> AsyncIterable[str]:
+        """The agent's own text, with labels beside it if somebody wants them."""
+        if type(self).on_reply_labels is TapirAgent.on_reply_labels:
+            return text
+        return label_text(text, self._reply, self.on_reply_labels)
