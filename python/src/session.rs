@@ -144,7 +144,11 @@ impl Session {
     /// calibrated.
     fn span_stability(&self, py: Python<'_>, span: &Span) -> Option<f32> {
         let Span { label, start, end, .. } = span;
-        self.lock(py).span_stability(&tapir::Span { label: label.clone(), start: *start, end: *end })
+        self.lock(py).span_stability(&tapir::Span {
+            label: label.clone(),
+            start: *start,
+            end: *end,
+        })
     }
 
     /// The probability that the utterance is one of those that the model is for, as far as it was

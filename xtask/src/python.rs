@@ -58,7 +58,9 @@ pub(crate) fn test(Installed { needs, frameworks }: Installed) -> Result<()> {
         println!("flite cannot be installed here: nothing is spoken");
     }
     environment.check("pytest", &["-m", "heavy and not cluster"])?;
-    println!("a cluster of Ray of which a node is killed is left out: `cargo xtask cluster` has it");
+    println!(
+        "a cluster of Ray of which a node is killed is left out: `cargo xtask cluster` has it"
+    );
     Ok(())
 }
 
