@@ -11,7 +11,7 @@ from typing import Any
 from livekit import rtc
 from livekit.agents import Agent, ModelSettings, stt
 
-from .._given import GivenModel
+from .._given import GivenModel, load
 from .turn import Turn, Until
 from .utterance import UNREADABLE, Labelled, Utterance
 
@@ -127,8 +127,13 @@ class TapirAgent(Agent):
         """Takes a model, or the name or path of one, what ends an utterance (see `label_speech`),
         the options of `Model.session`, and those of `Agent`."""
         super().__init__(**agent)
-        self._user, self._until = Utterance(model, **(options or {})), until
-        self._reply = Utterance(self._user.model, **(options or {}))
+        self._model, self._options, self._until = load(model), options or {}, until
+        # What is wrong with the options is said here, and not at the first word.
+        self._utterance()
+
+    def _utterance(self) -> Utterance:
+        """One for each stream: the next may begin before one that was cancelled has ended."""
+        return Utterance(self._model, **self._options)
 
     async def on_labels(self, labelled: Labelled) -> None:
         """Gets the labels of every hypothesis, interim and final."""
@@ -138,7 +143,7 @@ class TapirAgent(Agent):
     ) -> AsyncIterable[stt.SpeechEvent | str]:
         """The agent's own recogniser, with labels beside it."""
         events = Agent.default.stt_node(self, audio, model_settings)
-        return label_speech(events, self._user, self.on_labels, until=self._until)
+        return label_speech(events, self._utterance(), self.on_labels, until=self._until)
 
     async def on_reply_labels(self, labelled: Labelled) -> None:
         """Gets the labels of the agent's own text, while it is written."""
@@ -149,4 +154,4 @@ class TapirAgent(Agent):
         """The agent's own text, with labels beside it if somebody wants them."""
         if type(self).on_reply_labels is TapirAgent.on_reply_labels:
             return text
-        return label_text(text, self._reply, self.on_reply_labels)
+        return label_text(text, self._utterance(), self.on_reply_labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Literal, TypeAlias
 
 from .._tapir import Error
@@ -27,41 +28,51 @@ class Turn:
     False
     >>> turn.end().spans
     [Span('genre', 2, 3, 'jazz'), Span('artist', 4, 6, 'miles davis')]
+
+    Threads may share one: they take turns.
     """
 
     def __init__(self, utterance: Utterance, until: Until = "final") -> None:
         if until not in ("final", "turn"):
             raise Error(f'until={until!r}: expected "final" or "turn"')
         self._utterance, self._until = utterance, until
-        #: The words of the segments that are final, and those of the last hypothesis.
+        #: With turns: the words of the segments that are final, and those of the last hypothesis.
         self._said: list[str] = []
         self._heard: list[str] = []
+        self._lock = threading.Lock()
 
     def hear(self, text: str, *, final: bool) -> Labelled:
         """Takes a transcript of the newest segment.
 
         One that cannot be read raises; the segment is left out if it is final.
         """
-        try:
+        with self._lock:
+            if self._until == "final":
+                return self._whole(text, final)
             words = [*self._said, *self._utterance.model.words(text)]
-            labelled = self._utterance.hear(words, final=final and self._until == "final")
-        except UNREADABLE:
-            if final and self._until == "final":
-                self._utterance.reset()
-            raise
-        if self._until == "turn":
+            labelled = self._utterance.hear(words)
             self._heard = words
             if final:
                 self._said = words
-        return labelled
+            return labelled
 
     def end(self) -> Labelled | None:
         """Ends the turn: the labels of its utterance, if that has not ended before."""
-        heard = self._heard
-        self._said, self._heard = [], []
-        return self._utterance.hear(heard, final=True) if heard else None
+        with self._lock:
+            heard, self._said, self._heard = self._heard, [], []
+            return self._utterance.hear(heard, final=True) if heard else None
 
     def reset(self) -> None:
         """Forgets what was said in this turn."""
-        self._said, self._heard = [], []
-        self._utterance.reset()
+        with self._lock:
+            self._said, self._heard = [], []
+            self._utterance.reset()
+
+    def _whole(self, text: str, final: bool) -> Labelled:
+        """Takes a transcript that is the whole utterance so far."""
+        try:
+            return self._utterance.hear(text, final=final)
+        except UNREADABLE:
+            if final:
+                self._utterance.reset()
+            raise
