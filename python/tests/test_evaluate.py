@@ -120,7 +120,6 @@ def test_intents_are_measured(snips: tapir.Model) -> None:
 def test_intents_of_all_kinds_of_corpora() -> None:
     pandas = pytest.importorskip("pandas")
     words, labels = ["play", "jazz"], ["O", "B-genre"]
-    nan = float("nan")
 
     def intents(corpus: Any, **columns: str) -> list[str | None]:
         read = tapir.sentences(corpus, **columns)
@@ -135,12 +134,17 @@ def test_intents_of_all_kinds_of_corpora() -> None:
     row = {"tokens": words, "slots": labels}
     assert intents([{**row, "intent": "Play"}, row]) == ["Play", None]
     assert intents([{**row, "about": "Play"}], intent="about") == ["Play"]
-    wide = pandas.DataFrame([{**row, "intent": "Play"}, {**row, "intent": nan}])
-    assert intents(wide) == ["Play", None]
+    wide = pandas.DataFrame([{**row, "intent": "Play"}, row, row])
+    for missing in (None, float("nan"), pandas.NA):
+        wide["intent"] = ["Play", missing, None]
+        assert intents(wide) == ["Play", None, None]
+    assert intents(wide.astype({"intent": "string"})) == ["Play", None, None]
     long = pandas.DataFrame(
         {"sentence": [1, 1], "word": words, "label": labels, "intent": ["Play", "Play"]}
     )
     assert intents(long) == ["Play"]
+    long["intent"] = [None, None]
+    assert intents(long) == [None]
     long["intent"] = ["Play", "Stop"]
     with pytest.raises(tapir.Error, match="sentence 0: its words have 2 intents"):
         intents(long)

@@ -164,9 +164,6 @@ def _sentence(i: int, words: Any, labels: Any, intent: Any) -> Sentence:
             f"sentence {i}: {len(pair[0])} words and {len(pair[1])} labels; "
             "a label is needed for each word"
         )
-    # A missing value of pandas differs from itself.
-    if intent is not None and intent != intent:
-        intent = None
     if intent is not None and not isinstance(intent, str):
         raise TypeError(f"sentence {i}: an intent is a text, not {type(intent).__name__}")
     return Sentence(pair[0], pair[1], intent)
@@ -233,8 +230,7 @@ def _frame(frame: Any, columns: Columns) -> list[Sentence]:
     if len(frame) == 0:
         return []
     if not isinstance(frame[words].iloc[0], str):
-        intents = [None] * len(frame) if intent is None else frame[intent]
-        rows = zip(frame[words], frame[labels], intents, strict=True)
+        rows = zip(frame[words], frame[labels], _intents(frame, intent), strict=True)
         return [_sentence(i, *row) for i, row in enumerate(rows)]
     sentence = columns.of_sentences(there)
     missing = frame[sentence].isna().to_numpy()
@@ -243,14 +239,20 @@ def _frame(frame: Any, columns: Columns) -> list[Sentence]:
             f"row {missing.argmax()}: column {sentence!r} is empty; it says for each word which "
             "sentence it is in"
         )
-    groups = enumerate(group for _, group in frame.groupby(sentence, sort=False))
-    if intent is None:
-        return [_sentence(i, group[words], group[labels], None) for i, group in groups]
-    return [_sentence(i, group[words], group[labels], _only(i, group[intent])) for i, group in groups]
+    found = []
+    for i, (_, group) in enumerate(frame.groupby(sentence, sort=False)):
+        intents = set(_intents(group, intent))
+        if len(intents) != 1:
+            raise Error(f"sentence {i}: its words have {len(intents)} intents; it has one, or none")
+        found.append(_sentence(i, group[words], group[labels], intents.pop()))
+    return found
 
 
-def _only(i: int, intents: Any) -> Any:
-    """The intent of a sentence, which all its words' rows have."""
-    if intents.nunique(dropna=False) != 1:
-        raise Error(f"sentence {i}: its words have {intents.nunique(dropna=False)} intents")
-    return intents.iloc[0]
+def _intents(frame: Any, column: str | None) -> list[Any]:
+    """The intent of each row; None where it is missing, which pandas says in many ways."""
+    if column is None:
+        return [None] * len(frame)
+    return [
+        None if missing else intent
+        for intent, missing in zip(frame[column], frame[column].isna(), strict=True)
+    ]
