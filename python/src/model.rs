@@ -77,8 +77,8 @@ impl Model {
     ///     >>> model.tag(["play some jazz", ["book", "a", "table"]])
     ///     [Tagged(play/O some/O jazz/B-genre), Tagged(book/O a/O table/O)]
     ///
-    /// One sentence that is words already is said to be one by `words=True`, and gives one `Tagged`;
-    /// without it each of its words would be a text of its own.
+    /// `words=True` says that `what` is the words of one sentence, and gives one `Tagged`; without
+    /// it each of them would be a text of its own.
     ///
     ///     >>> model.tag(["play", "some", "jazz"], words=True)
     ///     Tagged(play/O some/O jazz/B-genre)

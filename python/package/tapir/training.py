@@ -121,7 +121,9 @@ def _row(place: str, sentence: Sentence) -> str:
         raise _tapir.Error(f"{place}: it has no word; leave it out")
     for text in (*words, *labels):
         if not text or any(letter.isspace() for letter in text):
-            raise _tapir.Error(f"{place}: {text!r} is empty or has a space; a model has no such word")
+            raise _tapir.Error(
+                f"{place}: {text!r} is empty or has a space; a model has no such word or label"
+            )
     row: dict[str, Any] = {"tokens": words, "labels": labels}
     if sentence.intent is not None:
         if len(sentence.intent.splitlines()) != 1:

@@ -167,7 +167,8 @@ def test_a_stream_that_is_cancelled_leaves_no_words(snips: tapir.Model) -> None:
         async def on_labels(labelled: Labelled) -> None:
             heard.append(labelled)
 
-        events = [transcript(kinds.INTERIM_TRANSCRIPT, text) for text in ("add step", "add step to")]
+        texts = ("add step", "add step to")
+        events = [transcript(kinds.INTERIM_TRANSCRIPT, text) for text in texts]
         speech = label_speech(stream(events), speaker, on_labels)
         await anext(speech), await anext(speech)
         await speech.aclose()

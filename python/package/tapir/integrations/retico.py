@@ -85,8 +85,8 @@ class _Listener(retico_core.AbstractModule):
             "sleep_interval": sleep_interval,
             **options,
         }
-        #: The units that a message has committed, by their id. Flags on the units themselves are set
-        #: by the recogniser's own thread, before its message is read here.
+        #: The units that a message has committed, by their id. Flags on the units themselves are
+        #: set by the recogniser's own thread, before its message is read here.
         self._committed: set[Any] = set()
         #: Units whose text cannot be read, by their id and that text.
         self._unreadable: set[tuple[Any, str]] = set()

@@ -3,11 +3,11 @@
     python -m tapir.integrations.wyoming --uri tcp://127.0.0.1:10500
 
 `recognize` is answered with an `intent`, whose entities are the labelled stretches, or with
-`not-recognized` if there is none or if the text is not one that the model is for. A `recognize` whose context has `"partial": true` is a hypothesis
-that may still change: the connection's session reads only what is new. `transcript-start`,
-`transcript-chunk` and `transcript` do the same for recognisers that stream; where no `transcript`
-comes, `transcript-stop` ends the text. A request that cannot be answered gets an `error`, and the
-connection goes on.
+`not-recognized` if there is none or if the text is not one that the model is for. A `recognize`
+whose context has `"partial": true` is a hypothesis that may still change: the connection's session
+reads only what is new. `transcript-start`, `transcript-chunk` and `transcript` do the same for
+recognisers that stream; where no `transcript` comes, `transcript-stop` ends the text. A request
+that cannot be answered gets an `error`, and the connection goes on.
 """
 
 from __future__ import annotations
