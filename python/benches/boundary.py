@@ -16,10 +16,12 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Final
 
 import tapir
 
-MODEL, MODE = "snips-small", "first-pass"
+MODEL: Final = "snips-small"
+MODE: Final = "first-pass"
 
 
 def main() -> None:

@@ -7,14 +7,10 @@ use tapir_data::{Split, Task};
 
 use crate::error::error;
 
-/// The sentences of a task's split, each as its words and its labels: "snips", which ships in the
-/// package, or a task file (docs/data.md). `data` is the folder of its corpus, if it is not where
-/// the task says.
-///
-///     >>> import tapir
-///     >>> words, labels = tapir.load_corpus("snips", "test")[0]
-///     >>> words[:3], labels[:3]
-///     (['add', 'sabrina', 'salerno'], ['O', 'B-artist', 'I-artist'])
+/// Words, a label for each, and the intent if there is one: `Sentence` of `tapir/corpora.py`.
+pub(crate) type Labelled = (Vec<String>, Vec<String>, Option<String>);
+
+/// The sentences of a task's split; see `tapir/corpora.py`.
 #[pyfunction]
 #[pyo3(signature = (task, split="test", data=None))]
 pub(crate) fn load_corpus(
@@ -22,7 +18,7 @@ pub(crate) fn load_corpus(
     task: &str,
     split: &str,
     data: Option<PathBuf>,
-) -> PyResult<Vec<(Vec<String>, Vec<String>)>> {
+) -> PyResult<Vec<Labelled>> {
     let split = [Split::Train, Split::Valid, Split::Test]
         .into_iter()
         .find(|known| known.name() == split)
@@ -33,6 +29,9 @@ pub(crate) fn load_corpus(
         .detach(|| Task::open(task).and_then(|task| task.load(data.as_deref())))
         .map_err(error)?;
     let texts = |list: &[tapir_data::Text]| list.iter().map(ToString::to_string).collect();
-    let sentences = corpus.split(split).iter();
-    Ok(sentences.map(|sentence| (texts(&sentence.words), texts(&sentence.labels))).collect())
+    let sentences = corpus.split(split).iter().map(|sentence| {
+        let intent = sentence.intent.as_ref().map(ToString::to_string);
+        (texts(&sentence.words), texts(&sentence.labels), intent)
+    });
+    Ok(sentences.collect())
 }

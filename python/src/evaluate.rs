@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use tapir_data::Sentence;
 use tapir_eval::{Dataset, Evaluation, Record, Setting, Sweep};
 
+use crate::corpus::Labelled;
 use crate::error::error;
 use crate::input::Options;
 use crate::model::Model;
@@ -15,13 +16,13 @@ use crate::watch::Watch;
 /// Sentences for each core between two looks at Python.
 const SENTENCES: usize = 32;
 
-/// Measures a model on sentences, each a list of words and one of labels.
+/// Measures a model on sentences.
 #[pyfunction]
 #[pyo3(signature = (model, sentences, threshold=None, mode=None, progress=None))]
 pub(crate) fn evaluate(
     py: Python<'_>,
     model: &Bound<'_, Model>,
-    sentences: Vec<(Vec<String>, Vec<String>)>,
+    sentences: Vec<Labelled>,
     threshold: Option<f32>,
     mode: Option<String>,
     progress: Option<bool>,
@@ -47,7 +48,7 @@ pub(crate) fn evaluate(
 pub(crate) fn sweep(
     py: Python<'_>,
     model: &Bound<'_, Model>,
-    sentences: Vec<(Vec<String>, Vec<String>)>,
+    sentences: Vec<Labelled>,
     thresholds: Option<Vec<f32>>,
     progress: Option<bool>,
 ) -> PyResult<String> {
@@ -80,20 +81,22 @@ pub(crate) fn sweep(
 }
 
 /// The sentences as a model is evaluated on them.
-fn dataset(model: &tapir::Model, sentences: Vec<(Vec<String>, Vec<String>)>) -> PyResult<Dataset> {
-    for (i, (words, labels)) in sentences.iter().enumerate() {
+fn dataset(model: &tapir::Model, sentences: Vec<Labelled>) -> PyResult<Dataset> {
+    for (i, (words, labels, _)) in sentences.iter().enumerate() {
         if words.len() != labels.len() {
             return Err(error(format!(
-                "sentence {}: {} words and {} labels; a label is needed for each word",
-                i + 1,
+                "sentence {i}: {} words and {} labels; a label is needed for each word",
                 words.len(),
                 labels.len()
             )));
         }
     }
-    let sentences: Vec<Sentence> =
-        sentences.into_iter().map(|(words, labels)| Sentence::new(words, labels)).collect();
-    Dataset::of(model, &sentences).map_err(error)
+    let sentences = sentences.into_iter().map(|(words, labels, intent)| {
+        let sentence = Sentence::new(words, labels);
+        Sentence { intent: intent.map(Into::into), ..sentence }
+    });
+    let sentences: Vec<Sentence> = sentences.collect();
+    Dataset::of(model, &sentences).map_err(|fault| numbered(fault, 0))
 }
 
 /// Works through a dataset in parts, on threads of its own; between two parts it looks at Python.
@@ -124,12 +127,14 @@ fn without_examples(dataset: &Dataset) -> Dataset {
     Dataset { task, split, scheme: *scheme, score: *score, labels, known: *known, examples: vec![] }
 }
 
-/// A sentence is counted from the start of the corpus, not of its part.
+/// A sentence is counted from the start of the corpus, not of its part; and from 0, as Python does.
 fn numbered(fault: tapir_eval::Error, before: usize) -> PyErr {
-    match fault {
-        tapir_eval::Error::Sentence { sentence, source } => {
-            error(format!("sentence {}: {source}", before + sentence))
+    use tapir_eval::Error::{Sentence, TooLong};
+    error(match fault {
+        Sentence { sentence, source } => Sentence { sentence: before + sentence - 1, source },
+        TooLong { sentence, words, limit } => {
+            TooLong { sentence: before + sentence - 1, words, limit }
         }
-        other => error(other),
-    }
+        other => other,
+    })
 }

@@ -36,10 +36,21 @@ impl Given {
 }
 
 /// How sure a recogniser is that its words stay: of all alike, or of each.
-#[derive(FromPyObject)]
 pub(crate) enum Stability {
     All(f32),
     Each(Vec<f32>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Stability {
+    type Error = PyErr;
+
+    /// A number, or any iterable of them: arrays of numpy are no sequences to Python.
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match value.try_iter() {
+            Ok(items) => items.map(|item| item?.extract()).collect::<PyResult<_>>().map(Self::Each),
+            Err(_) => value.extract().map(Self::All),
+        }
+    }
 }
 
 impl Stability {

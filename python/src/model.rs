@@ -76,18 +76,25 @@ impl Model {
     ///     >>> model.tag(["play some jazz", ["book", "a", "table"]])
     ///     [Tagged(play/O some/O jazz/B-genre), Tagged(book/O a/O table/O)]
     ///
+    /// `words=True` says that `what` is the words of one sentence, and gives one `Tagged`; without
+    /// it each of them would be a text of its own.
+    ///
+    ///     >>> model.tag(["play", "some", "jazz"], words=True)
+    ///     Tagged(play/O some/O jazz/B-genre)
+    ///
     /// Every sentence is read as by a session, word by word, and revised at its end unless
     /// `final_pass` is False. `threads` is by default one per core. A bar shows itself on a
     /// terminal when the work takes long; `progress` forces it (True) or forbids it (False). Ctrl-C
     /// stops.
     #[pyo3(signature = (
-        what, *, threshold=None, window=None, mode=None, final_pass=true, threads=None,
-        progress=None
+        what, *, words=false, threshold=None, window=None, mode=None, final_pass=true,
+        threads=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keywords
     fn tag<'py>(
         &self,
         what: &Bound<'py, PyAny>,
+        words: bool,
         threshold: Option<f32>,
         window: Option<usize>,
         mode: Option<String>,
@@ -97,6 +104,9 @@ impl Model {
     ) -> PyResult<Bound<'py, PyAny>> {
         let final_pass = Some(final_pass);
         let options = Options { threshold, window, mode, final_pass, ..Options::default() };
+        if words {
+            return tag::tag_words(&self.inner, what, &options);
+        }
         tag::tag(&self.inner, what, &options, threads, progress)
     }
 
@@ -148,9 +158,9 @@ impl Model {
     ///     >>> print(tapir.Model.load("snips-small").trace("add step to me"))
     ///       t  action  policy  add  step           to              me
     ///       1  WRITE    0.000  O
-    ///       2  WRITE    0.006  O    B-entity_name
-    ///       3  WRITE    0.051  O    B-entity_name  O✗
-    ///       4  REVISE   0.425  O    B-entity_name  ◆I-entity_name  ◇I-entity_name
+    ///       2  WRITE    0.003  O    B-entity_name
+    ///       3  WRITE    0.007  O    B-entity_name  O✗
+    ///       4  REVISE   0.262  O    B-entity_name  ◆I-entity_name  ◇I-entity_name
     #[pyo3(signature = (what, *, threshold=None, mode=None))]
     fn trace(
         &self,

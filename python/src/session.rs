@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::refused;
@@ -52,9 +53,10 @@ impl Session {
         Self { inner: Mutex::new(session), mode, model, names }
     }
 
-    /// Never held while Python is waited for, so that nothing can wait for both.
-    fn lock(&self) -> MutexGuard<'_, tapir::Session> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Who waits for another thread's computation lets all threads of Python go on meanwhile, so
+    /// that nothing can wait for both.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, tapir::Session> {
+        self.inner.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Computes without holding up other threads of Python.
@@ -63,7 +65,8 @@ impl Session {
         py: Python<'_>,
         work: impl FnOnce(&mut tapir::Session) -> tapir::Result<T> + Send,
     ) -> PyResult<T> {
-        py.detach(|| work(&mut self.lock())).map_err(refused)
+        let lock = || self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        py.detach(|| work(&mut lock())).map_err(refused)
     }
 }
 
@@ -108,14 +111,14 @@ impl Session {
     }
 
     /// Starts a new utterance with the same options.
-    fn reset(&self) {
-        self.lock().reset();
+    fn reset(&self, py: Python<'_>) {
+        self.lock(py).reset();
     }
 
     /// The labels of the words from `first` on.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let ids = self.lock().label_ids().to_vec();
+        let ids = self.lock(py).label_ids().to_vec();
         let names = self.names.bind(py);
         let labels = ids.into_iter().map(|id| names.get_item(usize::from(id)));
         PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
@@ -124,7 +127,7 @@ impl Session {
     /// The model's probability for each of these labels, as a numpy array.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
-        let probabilities = self.lock().probabilities();
+        let probabilities = self.lock(py).probabilities();
         PyArray1::from_vec(py, probabilities)
     }
 
@@ -132,36 +135,40 @@ impl Session {
     /// numpy array; None if the model was not calibrated.
     #[getter]
     fn stabilities<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f32>>> {
-        let stabilities = self.lock().stabilities();
+        let stabilities = self.lock(py).stabilities();
         stabilities.map(|stabilities| PyArray1::from_vec(py, stabilities))
     }
 
     /// The probability that a span will stay as it is: that its labels do, and that the word after
     /// it does not continue it. None if there is no such stretch of words, or the model was not
     /// calibrated.
-    fn span_stability(&self, span: &Span) -> Option<f32> {
+    fn span_stability(&self, py: Python<'_>, span: &Span) -> Option<f32> {
         let Span { label, start, end, .. } = span;
-        self.lock().span_stability(&tapir::Span { label: label.clone(), start: *start, end: *end })
+        self.lock(py).span_stability(&tapir::Span {
+            label: label.clone(),
+            start: *start,
+            end: *end,
+        })
     }
 
     /// The probability that the utterance is one of those that the model is for, as far as it was
     /// heard; None before the first word, or if the model did not learn what is not for it.
     #[getter]
-    fn in_domain(&self) -> Option<f32> {
-        self.lock().in_domain()
+    fn in_domain(&self, py: Python<'_>) -> Option<f32> {
+        self.lock(py).in_domain()
     }
 
     /// What the utterance is about, as far as it was heard; None if the model knows no intents, or
     /// before the first word.
     #[getter]
-    fn intent(&self) -> Option<Intent> {
-        self.lock().intent().map(Intent)
+    fn intent(&self, py: Python<'_>) -> Option<Intent> {
+        self.lock(py).intent().map(Intent)
     }
 
     /// The probability of every intent, by id (the order of `Model.intents`), as a numpy array; None
     /// where there is no intent.
     fn intent_distribution<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f32>>> {
-        let distribution = self.lock().intent_distribution();
+        let distribution = self.lock(py).intent_distribution();
         distribution.map(|values| PyArray1::from_vec(py, values))
     }
 
@@ -174,42 +181,42 @@ impl Session {
     ) -> Option<Bound<'py, PyArray1<f32>>> {
         // A delay is added to the position.
         let distribution =
-            (position < isize::MAX as usize).then(|| self.lock().distribution(position));
+            (position < isize::MAX as usize).then(|| self.lock(py).distribution(position));
         distribution.flatten().map(|values| PyArray1::from_vec(py, values))
     }
 
     /// The labelled stretches of the words from `first` on, positions counted from the session's
     /// start.
     #[getter]
-    fn spans(&self) -> Vec<Span> {
-        let spans = self.lock().spans();
+    fn spans(&self, py: Python<'_>) -> Vec<Span> {
+        let spans = self.lock(py).spans();
         spans.into_iter().map(|span| Span::of(span, None)).collect()
     }
 
     /// How many words can be taken back now.
     #[getter]
-    fn undoable(&self) -> usize {
-        self.lock().undoable()
+    fn undoable(&self, py: Python<'_>) -> usize {
+        self.lock(py).undoable()
     }
 
     /// How many labels, from the start, will never be edited again: none while the session is
     /// shorter than its window and undo, all of them when it is finished.
     #[getter]
-    fn committed(&self) -> usize {
-        self.lock().committed()
+    fn committed(&self, py: Python<'_>) -> usize {
+        self.lock(py).committed()
     }
 
     /// The first word whose label is still held: 0 until a session is longer than its window and
     /// undo.
     #[getter]
-    fn first(&self) -> usize {
-        self.lock().first()
+    fn first(&self, py: Python<'_>) -> usize {
+        self.lock(py).first()
     }
 
     /// Bytes that the session holds, its model not included.
     #[getter]
-    fn nbytes(&self) -> usize {
-        self.lock().bytes()
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.lock(py).bytes()
     }
 
     /// Which passes run: "two-pass", "restart" or "first-pass".
@@ -225,13 +232,13 @@ impl Session {
     }
 
     /// Changes the policy's threshold from the next word on: 0 revises at every word, 1 never does.
-    fn set_threshold(&self, threshold: f32) -> PyResult<()> {
-        self.lock().set_threshold(threshold).map_err(refused)
+    fn set_threshold(&self, py: Python<'_>, threshold: f32) -> PyResult<()> {
+        self.lock(py).set_threshold(threshold).map_err(refused)
     }
 
     /// Words read so far.
-    fn __len__(&self) -> usize {
-        self.lock().words()
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.lock(py).words()
     }
 
     /// A session that has read nothing is there, too.
@@ -247,8 +254,8 @@ impl Session {
         ))
     }
 
-    fn __repr__(&self) -> String {
-        let session = self.lock();
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let session = self.lock(py);
         let labels: Vec<_> = session.labels();
         let newest: Vec<&str> =
             labels[labels.len().saturating_sub(8)..].iter().map(|label| &**label).collect();

@@ -26,6 +26,20 @@ enum Fault {
     Refused(String),
 }
 
+/// Labels the words of one sentence.
+pub(crate) fn tag_words<'py>(
+    model: &Model,
+    what: &Bound<'py, PyAny>,
+    options: &Options,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = what.py();
+    if what.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("words=True: expected a list of words, not str"));
+    }
+    let tagged = one(py, model, checked(model, options)?, Given::of(what)?)?;
+    Ok(tagged.into_pyobject(py)?.into_any())
+}
+
 /// Labels a text, or each item of an iterable.
 pub(crate) fn tag<'py>(
     model: &Model,
@@ -35,9 +49,7 @@ pub(crate) fn tag<'py>(
     progress: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = what.py();
-    // With so much undo a session holds every label until the sentence is taken.
-    let options = options.build()?.undo(LONGEST_SENTENCE);
-    options.check(model).map_err(refused)?;
+    let options = checked(model, options)?;
     if what.is_instance_of::<PyString>() {
         let tagged = one(py, model, options, Given::of(what)?)?;
         return Ok(tagged.into_pyobject(py)?.into_any());
@@ -69,6 +81,14 @@ pub(crate) fn tag<'py>(
     let result = py.detach(|| many(model, options, given, threads, &watch));
     let tagged = watch.close(py, result)?;
     Ok(PyList::new(py, tagged)?.into_any())
+}
+
+/// The options of a sentence's session.
+fn checked(model: &Model, options: &Options) -> PyResult<SessionOptions> {
+    // With so much undo a session holds every label until the sentence is taken.
+    let options = options.build()?.undo(LONGEST_SENTENCE);
+    options.check(model).map_err(refused)?;
+    Ok(options)
 }
 
 /// For any attachment to Python: a method would be for one.

@@ -322,6 +322,13 @@ impl Intent {
         self.0.in_domain
     }
 
+    /// Is the utterance more likely not one of those that the model is for? Then labels and intent
+    /// mean nothing.
+    #[getter]
+    fn outside(&self) -> bool {
+        self.0.is_outside()
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let tapir::Intent { label, probability, changed, .. } = &self.0;
         let changed = if *changed { ", changed" } else { "" };
@@ -466,7 +473,7 @@ pub(crate) fn quoted(py: Python<'_>, text: &str) -> PyResult<String> {
 }
 
 /// What `Session.finish` gives: the labels, the spans, and what changed at the end.
-#[pyclass(frozen, module = "tapir")]
+#[pyclass(frozen, eq, module = "tapir")]
 pub(crate) struct Finish {
     /// The word, from 0, at which `labels` begin: 0 unless the session was longer than its window
     /// and undo, and has forgotten its first words.
@@ -477,6 +484,13 @@ pub(crate) struct Finish {
     /// The last edits, so that replaying all updates still gives the labels.
     #[pyo3(get)]
     update: Py<Update>,
+}
+
+impl PartialEq for Finish {
+    fn eq(&self, other: &Self) -> bool {
+        (self.first, &self.labels, &self.spans) == (other.first, &other.labels, &other.spans)
+            && self.update.get() == other.update.get()
+    }
 }
 
 impl Finish {

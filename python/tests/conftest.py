@@ -18,6 +18,15 @@ def pos() -> tapir.Model:
 
 
 @pytest.fixture(scope="session")
-def corpus() -> list[tuple[list[str], list[str]]]:
+def outside() -> str:
+    """What somebody says who wants nothing of the model `snips`."""
+    text = "the mitochondria produce most of the energy of a cell"
+    intent = tapir.Model.load("snips").tag(text).intent
+    assert intent is not None and intent.outside, "or the tests below say nothing"
+    return text
+
+
+@pytest.fixture(scope="session")
+def corpus() -> list[tapir.Sentence]:
     """Some sentences of the test split that ships."""
     return tapir.load_corpus("snips", "test")[:40]

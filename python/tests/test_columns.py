@@ -11,6 +11,7 @@ import tapir
 
 pa = pytest.importorskip("pyarrow")
 
+from tapir import _columns
 from tapir._columns import Errors, Labeller
 
 LONG = "x" * 5000
@@ -79,6 +80,41 @@ def test_lists_of_words_are_taken_as_they_are(snips: tapir.Model) -> None:
     table = pa.table({"text": [["play", "jazz"], ["play", LONG], ["Dr. Who"]]})
     words = labeller(snips, errors="null")(table)["words"].to_pylist()
     assert words == [["play", "jazz"], None, ["Dr. Who"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([["play", "jazz"], ["play", None], None], r"begins \['play', None\]: a word is a str"),
+        ([1, None, 2], "begins 1: expected a text or a list of words, not int"),
+        ([b"play", None], "begins b'play': expected a text or a list of words, not bytes"),
+    ],
+)
+def test_rows_that_are_no_texts(snips: tapir.Model, rows: list[Any], reason: str) -> None:
+    table = pa.table({"text": rows})
+    with pytest.raises(tapir.Error, match=f"column 'text', .*{reason}.*errors=\"null\""):
+        labeller(snips)(table)
+    labels = labeller(snips, errors="null")(table)["labels"].to_pylist()
+    good = [row if isinstance(row, list) and None not in row else None for row in rows]
+    assert labels == [None if row is None else snips.tag(row, words=True).labels for row in good]
+
+
+def test_a_process_loads_a_model_once(
+    snips: tapir.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers get the labeller anew with every task."""
+    loaded: dict[bytes, tapir.Model] = {}
+    monkeypatch.setattr(_columns, "_MODELS", loaded)
+    data = pickle.dumps(Labeller(snips, "text", "", {}))
+    other = pickle.dumps(Labeller("pos", "text", "", {}))
+    table = pa.table({"text": ["play some jazz"]})
+    models = []
+    for _ in range(2):
+        for sent in (data, other):
+            pickle.loads(sent)(table)
+        models.append(list(loaded.values()))
+    assert len(loaded) == 2 and all(a is b for a, b in zip(*models, strict=True))
+    assert [model.task for model in loaded.values()] == [snips.task, "ewt"]
 
 
 def test_what_is_wrong_is_said_before_there_is_work(snips: tapir.Model) -> None:

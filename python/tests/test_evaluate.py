@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import pickle
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ import pytest
 
 import tapir
 
-Corpus = list[tuple[list[str], list[str]]]
+Corpus = list[tapir.Sentence]
 
 
 def test_figures_agree_with_each_other(snips: tapir.Model, corpus: Corpus) -> None:
@@ -97,18 +98,90 @@ def test_datasets_are_corpora(corpus: Corpus) -> None:
     assert tapir.sentences(dataset) == tapir.sentences(corpus)
 
 
+def test_intents_are_measured(snips: tapir.Model) -> None:
+    corpus = tapir.load_corpus("snips", "test")[::20]
+    model = tapir.Model.load("snips")
+    right = 0
+    for words, _ in corpus:
+        session = model.session(final_pass=False)
+        session.update(words)
+        intent = session.finish().update.intent
+        right += intent is not None and intent.label == corpus[0].intent
+    asked = [(words, labels, corpus[0].intent) for words, labels in corpus]
+    result = tapir.evaluate(model, asked)
+    assert 0 < right < len(corpus) and result.intent == pytest.approx(right / len(corpus))
+    swept = tapir.sweep(model, corpus, thresholds=[1])
+    assert swept[0].intent is not None and swept[0].intent > 0.9
+    assert swept[0].to_dict()["intent"] == swept[0].intent
+    assert tapir.evaluate(model, [(words, labels) for words, labels in corpus]).intent is None
+    assert tapir.evaluate(snips, corpus).intent is None, "a model that knows none"
+
+
+def test_intents_of_all_kinds_of_corpora() -> None:
+    pandas = pytest.importorskip("pandas")
+    words, labels = ["play", "jazz"], ["O", "B-genre"]
+
+    def intents(corpus: Any, **columns: str) -> list[str | None]:
+        read = tapir.sentences(corpus, **columns)
+        assert all(sentence == (words, labels) for sentence in read)
+        assert [pickle.loads(pickle.dumps(one)).intent for one in read] == [
+            one.intent for one in read
+        ]
+        return [sentence.intent for sentence in read]
+
+    assert intents([(words, labels, "Play"), (words, labels)]) == ["Play", None]
+    assert intents(tapir.sentences([(words, labels, "Play")])) == ["Play"]
+    row = {"tokens": words, "slots": labels}
+    assert intents([{**row, "intent": "Play"}, row]) == ["Play", None]
+    assert intents([{**row, "about": "Play"}], intent="about") == ["Play"]
+    wide = pandas.DataFrame([{**row, "intent": "Play"}, row, row])
+    for missing in (None, float("nan"), pandas.NA):
+        wide["intent"] = ["Play", missing, None]
+        assert intents(wide) == ["Play", None, None]
+    assert intents(wide.astype({"intent": "string"})) == ["Play", None, None]
+    long = pandas.DataFrame(
+        {"sentence": [1, 1], "word": words, "label": labels, "intent": ["Play", "Play"]}
+    )
+    assert intents(long) == ["Play"]
+    long["intent"] = [None, None]
+    assert intents(long) == [None]
+    long["intent"] = ["Play", "Stop"]
+    with pytest.raises(tapir.Error, match="sentence 0: its words have 2 intents"):
+        intents(long)
+    with pytest.raises(TypeError, match="sentence 0: an intent is a text, not int"):
+        intents([(words, labels, 7)])
+    with pytest.raises(tapir.Error, match="no column 'about'"):
+        intents(wide, intent="about")
+    assert repr(tapir.sentences([(words, labels, "Play")])) == (
+        "[Sentence(['play', 'jazz'], ['O', 'B-genre'], 'Play')]"
+    )
+
+
+def test_intents_of_a_dataset_are_numbers_with_names() -> None:
+    numbered = Numbered([0, 1], intent=1)
+    assert [sentence.intent for sentence in tapir.sentences(numbered)] == ["Play"]
+    with pytest.raises(tapir.Error, match="sentence 0: intent 2 is none of the 2"):
+        tapir.sentences(Numbered([0, 1], intent=2))
+
+
 class Numbered:
     """Stands for a `datasets.Dataset` of one sentence, which stores any number as a label."""
 
     column_names = ["tokens", "ner_tags"]
 
-    def __init__(self, labels: list[int | None]) -> None:
+    def __init__(self, labels: list[int | None], intent: int | None = None) -> None:
         names = type("ClassLabel", (), {"names": ["O", "B-genre"]})()
-        self.features = {"tokens": None, "ner_tags": type("List", (), {"feature": names})()}
-        self.labels = labels
+        self.features: dict[str, Any] = {
+            "tokens": None, "ner_tags": type("List", (), {"feature": names})(),
+        }
+        self.row: dict[str, Any] = {"tokens": ["play", "jazz"], "ner_tags": labels}
+        if intent is not None:
+            self.column_names = [*self.column_names, "intent"]
+            self.features["intent"] = type("ClassLabel", (), {"names": ["Stop", "Play"]})()
+            self.row["intent"] = intent
 
     def __iter__(self) -> Any:
-        return iter([{"tokens": ["play", "jazz"], "ner_tags": self.labels}])
+        return iter([self.row])
 
 
 def test_a_word_without_a_label_is_not_given_the_last_one() -> None:
@@ -137,8 +210,9 @@ def test_a_word_without_a_sentence_is_not_lost() -> None:
         ([], "empty"),
         ([(["a", "b"], ["O"])], "2 words and 1 labels"),
         ([{"tokens": ["a"]}], "no column of labels"),
-        ([(["a"], ["O"]), (["b", ""], ["O", "O"])], "sentence 2: an empty word"),
-        ([(["a"] * 300, ["O"] * 300)], "at most 200"),
+        ([(["a"], ["O"]), (["b", ""], ["O", "O"])], "sentence 1: an empty word"),
+        ([(["a"], ["O"]), (["a"] * 300, ["O"] * 300)], "sentence 1 has 300 words.* at most 200"),
+        ([(["a"], ["O"]), (["a"], [])], "sentence 1: 1 words and 0 labels"),
     ],
 )
 def test_faults_are_named(snips: tapir.Model, corpus: Any, message: str) -> None:
@@ -156,7 +230,7 @@ def test_a_fault_late_in_a_corpus_is_counted_from_its_start(
     snips: tapir.Model, corpus: Corpus
 ) -> None:
     many = (corpus * 10)[:399] + [(["play", ""], ["O", "O"])]
-    with pytest.raises(tapir.Error, match="sentence 400: an empty word"):
+    with pytest.raises(tapir.Error, match="sentence 399: an empty word"):
         tapir.evaluate(snips, many)
 
 

@@ -40,6 +40,9 @@ def test_results_are_pickled(snips: tapir.Model, protocol: int) -> None:
     intent = tapir.Intent("PlayMusic", 0.5, changed=True)
     about = tapir.Update(1, length=1, intent=intent)
     assert "intent=PlayMusic 0.500" in repr(about) and about.intent == intent
+    domains = [(None, False), (0.5, False), (0.4, True)]
+    for in_domain, outside in domains:
+        assert tapir.Intent("PlayMusic", 0.5, in_domain=in_domain).outside is outside
     for thing in (
         *(update, update.edits[0], tagged.spans[0], session.spans[0], tagged),
         *(intent, about, tapir.Tagged(["play"], ["O"], [1.0], None, [], intent)),
@@ -51,8 +54,8 @@ def test_results_are_pickled(snips: tapir.Model, protocol: int) -> None:
     assert again == trace and again.to_svg() == trace.to_svg() and str(again) == str(trace)
     end = session.finish()
     back = pickle.loads(pickle.dumps(end, protocol))
-    assert (back.first, back.labels, back.spans) == (end.first, end.labels, end.spans)
-    assert back.update == end.update and repr(back) == repr(end) and back.spans
+    assert back == end and repr(back) == repr(end) and back.spans
+    assert back != tapir.Finish(end.first, end.labels, end.spans, update)
     with pytest.raises(TypeError, match="pickle the model and the words"):
         pickle.dumps(session, protocol)
     error = pickle.loads(pickle.dumps(tapir.Error("why"), protocol))

@@ -1,4 +1,4 @@
-"""Ray: a cluster of two nodes of which one is killed gives what one machine gives."""
+"""Ray: one node, or a cluster of two of which one is killed, gives what one machine gives."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def texts() -> list[str | None]:
 
 
 def write(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     rows = texts()
     for file in range(FILES):
         part = range(file * ROWS, (file + 1) * ROWS)
@@ -100,6 +101,22 @@ def test_one_node_of_two_is_killed(snips: tapir.Model, tmp_path: Path) -> None:
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def test_labels_do_not_depend_on_partitions(snips: tapir.Model, tmp_path: Path) -> None:
+    write(tmp_path / "texts")
+    memory = 200 * 1024 * 1024
+    ray.init(
+        num_cpus=2, object_store_memory=memory, include_dashboard=False, log_to_driver=False
+    )
+    try:
+        for blocks, batch in ((1, 1024), (5, 7)):
+            dataset = ray.data.read_parquet(str(tmp_path / "texts"), override_num_blocks=blocks)
+            labelled = tapir_ray.label(dataset, model=snips, batch_size=batch)
+            labelled.write_parquet(str(tmp_path / f"labelled-{blocks}"))
+            check(parquet.read_table(tmp_path / f"labelled-{blocks}").to_pylist(), snips)
+    finally:
+        ray.shutdown()
 
 
 def test_what_is_wrong_is_said_at_once(snips: tapir.Model) -> None:

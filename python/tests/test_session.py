@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -26,17 +27,17 @@ OPERATIONS = st.lists(
 )
 
 
-def test_what_the_readme_shows(snips: tapir.Model) -> None:
-    """Recorded from the command line: `tapir tag --steps`, which the README shows."""
+def test_a_sentence_word_by_word(snips: tapir.Model) -> None:
+    """Recorded from the command line: `tapir tag --model snips-small --steps`."""
     session = snips.session()
     words = "add step to me to the fifty clasicos playlist".split()
     updates = [session.push(word) for word in words]
     # A model without intents says nothing of them.
     assert snips.intents is None and session.intent is None and updates[0].intent is None
     assert session.intent_distribution() is None
-    actions = "WRITE WRITE WRITE REVISE REVISE WRITE REVISE REVISE REVISE".split()
+    actions = "WRITE WRITE WRITE REVISE REVISE REVISE REVISE REVISE REVISE".split()
     assert [update.action for update in updates] == actions
-    policy = [0.000, 0.006, 0.051, 0.425, 0.423, 0.057, 0.315, 0.298, 0.514]
+    policy = [0.000, 0.003, 0.007, 0.262, 0.283, 0.202, 0.171, 0.230, 0.123]
     assert [update.policy for update in updates] == pytest.approx(policy, abs=6e-4)
     change, new = updates[3].edits
     assert (change.position, change.old, change.label) == (2, "O", "I-entity_name")
@@ -184,7 +185,7 @@ def test_reprs_teach(snips: tapir.Model) -> None:
     session.push("to")
     update = session.push("me")
     assert repr(update) == (
-        "Update(step=4, REVISE, policy=0.425, edits=[2: O -> I-entity_name, "
+        "Update(step=4, REVISE, policy=0.262, edits=[2: O -> I-entity_name, "
         f"{update.edits[0].probability:.2f}; 3: I-entity_name, {update.edits[1].probability:.2f}], "
         "length=4, committed=0)"
     )
@@ -221,6 +222,41 @@ def test_threads_share_a_session_in_turns(snips: tapir.Model) -> None:
     assert len(session) == 100
 
 
+def test_python_goes_on_while_one_waits_for_a_session(snips: tapir.Model) -> None:
+    """One thread computes, one asks the same session, and a third one counts meanwhile."""
+    session, words = snips.session(threshold=0), ["play", "some", "jazz"] * 100
+    counted, stop = [0], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.0005)
+
+    def compute() -> None:
+        while not stop.is_set():
+            session.update(words)
+            session.reset()
+
+    threads = [threading.Thread(target=work) for work in (count, compute)]
+    for thread in threads:
+        thread.start()
+    try:
+        asked = (
+            lambda: session.labels, lambda: session.spans, lambda: len(session),
+            lambda: repr(session), lambda: session.set_threshold(0), lambda: session.stabilities,
+        )
+        time.sleep(0.1)
+        for ask in asked:
+            started, before = time.monotonic(), counted[0]
+            while time.monotonic() - started < 0.3:
+                ask()
+            assert counted[0] - before > 20
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
 def test_a_session_keeps_its_model_and_nothing_leaks() -> None:
     model = tapir.Model.load("snips-small")
     session, watched = model.session(), weakref.ref(model)
@@ -241,7 +277,16 @@ def test_a_recogniser_says_how_sure_it_is_of_its_words(snips: tapir.Model) -> No
     assert (session.stabilities <= [1.0, 0.25, 0.75]).all()
     session.update("play some jazz")
     assert session.stabilities[1] > 0.25
+    # Of numpy, as `stabilities` is itself; and of any other iterable.
+    doubts = session.stabilities * 0.5
+    session.update("play some jazz", stability=doubts)
+    assert (session.stabilities <= doubts).all()
+    session.update("play some jazz", stability=iter([1.0, 0.25, 0.75]))
+    assert (session.stabilities <= [1.0, 0.25, 0.75]).all()
     for wrong in (1.5, [1.0], float("nan")):
         with pytest.raises(ValueError, match="stabilit"):
             session.update(["play", "some"], stability=wrong)
+    for odd in ("0.5", ["0.5"] * 3, None):
+        with pytest.raises(TypeError):
+            session.update("play some jazz", stability=odd)  # type: ignore[arg-type]
     assert len(session.labels) == 3

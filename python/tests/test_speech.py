@@ -111,5 +111,5 @@ def test_every_hypothesis_is_labelled(snips: tapir.Model, recogniser: str) -> No
             labelled.update.apply(labels)
             assert labels == labelled.labels
         last = heard[-1][1]
-        assert last.final and last.settled == len(last.words) > 0
+        assert last.final and last.committed == len(last.words) > 0
         assert any(word in text.split() for word in last.words)

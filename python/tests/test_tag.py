@@ -32,8 +32,22 @@ def test_kinds_of_input(snips: tapir.Model) -> None:
         one[3]
 
 
+def test_one_sentence_of_words(snips: tapir.Model) -> None:
+    words = ["play", "some", "jazz"]
+    tagged = snips.tag(words, words=True)
+    assert tagged == snips.tag([words])[0] and tagged.labels == ["O", "O", "B-genre"]
+    assert snips.tag(iter(words), words=True, threshold=1) == snips.tag([words], threshold=1)[0]
+    assert len(snips.tag([], words=True)) == 0
+    assert [one.words for one in snips.tag(words)] == [[word] for word in words]
+    for wrong in ("play some jazz", [words], None):
+        with pytest.raises(TypeError):
+            snips.tag(wrong, words=True)  # type: ignore[call-overload]
+    with pytest.raises(tapir.Error, match="threshold"):
+        snips.tag(words, words=True, threshold=2)
+
+
 def test_it_is_what_a_session_gives(
-    snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
+    snips: tapir.Model, corpus: list[tapir.Sentence]
 ) -> None:
     tagged = snips.tag([words for words, _ in corpus])
     for (words, _), one in zip(corpus, tagged, strict=True):
@@ -48,7 +62,7 @@ def test_it_is_what_a_session_gives(
 
 
 def test_threads_change_nothing(
-    snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
+    snips: tapir.Model, corpus: list[tapir.Sentence]
 ) -> None:
     texts = [" ".join(words) for words, _ in corpus]
     assert snips.tag(texts, threads=1) == snips.tag(texts, threads=7)
@@ -78,7 +92,7 @@ def test_parts_of_speech(pos: tapir.Model) -> None:
 
 
 def test_python_goes_on_while_it_computes(
-    snips: tapir.Model, corpus: list[tuple[list[str], list[str]]]
+    snips: tapir.Model, corpus: list[tapir.Sentence]
 ) -> None:
     """The other thread counts during the call, which it could not without the GIL."""
     words = [words for words, _ in corpus] * 4

@@ -34,14 +34,37 @@ def test_words_that_a_file_cannot_hold(tmp_path: Path, word: str) -> None:
         tapir.write_task(tmp_path, [([word], ["O"])], SENTENCES)
 
 
-@pytest.mark.parametrize("word", ["-DOCSTART-", "-DOCSTART-X", "\ufeff", "\ufeffplay"])
-def test_words_that_mean_something_else_in_a_file(tmp_path: Path, word: str) -> None:
-    for sentences in ([(["play", word], ["O", "O"])], [(["play"], ["O"]), ([word], ["O"])]):
-        with pytest.raises(tapir.Error, match=f"sentence {len(sentences) - 1}: the word"):
-            tapir.write_task(tmp_path, sentences, SENTENCES)
-    assert list(tmp_path.iterdir()) == [], "nothing is half-written"
-    task = tapir.write_task(tmp_path, [(["a" + word], ["O"])] * 2, [(["a" + word], ["O"])])
-    assert tapir.load_corpus(str(task)) == [(["a" + word], ["O"])]
+@pytest.mark.parametrize("word", ["-DOCSTART-", "\ufeff", "\ufeffplay", '"', "\\n", "{", "\0", "ü"])
+def test_words_that_mean_something_to_readers_of_files(tmp_path: Path, word: str) -> None:
+    some = [([word, "play"], ["O", "O"]), (["play", word], ["O", "O"])]
+    task = tapir.write_task(tmp_path, some, some)
+    assert tapir.load_corpus(str(task)) == some
+
+
+@pytest.mark.parametrize("at_fault", ["train", "valid", "test"])
+def test_a_task_is_written_as_a_whole_or_not_at_all(tmp_path: Path, at_fault: str) -> None:
+    for bad, reason in (
+        (([], []), "sentence 1: it has no word"),
+        ((["two pounds"], ["O"]), "sentence 1: 'two pounds' is empty or has a space"),
+        ((["play"], ["O"], "two\nlines"), "sentence 1: the intent"),
+        ((["play"], []), "sentence 1: 1 words and 0 labels"),
+    ):
+        splits: dict[str, Any] = {split: SENTENCES for split in ("train", "valid", "test")}
+        splits[at_fault] = [SENTENCES[0], bad]
+        with pytest.raises(tapir.Error, match=reason):
+            tapir.write_task(tmp_path / "shop", **splits)
+        assert list(tmp_path.iterdir()) == [], "nothing is half-written"
+
+
+def test_intents_are_kept(tmp_path: Path) -> None:
+    labels = ["O", "B-item"]
+    some = [(["two", "pears"], labels, "buy"), (["no", "tea"], labels, "give back")]
+    task = tapir.write_task(tmp_path, some, [*some, (["pears"], ["B-item"])])
+    read = tapir.load_corpus(str(task))
+    assert [sentence.intent for sentence in read] == ["buy", "give back", None]
+    assert read == [some[0][:2], some[1][:2], (["pears"], ["B-item"])]
+    again = tapir.load_corpus(str(tapir.write_task(tmp_path / "again", read, read)))
+    assert [sentence.intent for sentence in again] == ["buy", "give back", None]
 
 
 def test_settings_are_those_of_presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,10 +28,9 @@ from ._tapir import (
     Trace,
     Update,
     __version__,
-    load_corpus,
     spans,
 )
-from .corpora import sentences
+from .corpora import Sentence, load_corpus, sentences
 from .evaluation import Evaluation, evaluate, sweep
 from .training import train, write_task
 
@@ -42,6 +41,7 @@ __all__ = [
     "Finish",
     "Intent",
     "Model",
+    "Sentence",
     "Session",
     "Settled",
     "Span",

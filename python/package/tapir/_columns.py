@@ -30,6 +30,9 @@ ENGINE = ("threads", "progress")
 #: What becomes of a text that cannot be labelled: the job ends, or the row has no labels.
 Errors: TypeAlias = Literal["raise", "null"]
 
+#: What a model says of a row that it cannot read: a text too long, a number, a list with a gap.
+UNREADABLE = (Error, TypeError)
+
 #: The models of this process, by what they were made from.
 _MODELS: dict[bytes, Model] = {}
 
@@ -98,22 +101,24 @@ class Labeller:
     def _tag(self, texts: list[Any]) -> Sequence[Tagged | None]:
         try:
             return self._tag_all(texts)
-        except Error:
+        except UNREADABLE:
             # Each alone, so that no other loses its labels.
             return [self._tag_one(text) for text in texts]
 
     def _tag_one(self, text: Any) -> Tagged | None:
         try:
             return self._tag_all([text])[0]
-        except Error as error:
+        except UNREADABLE as error:
             if self.errors == "null":
                 return None
             reason = str(error).removeprefix("item 0: ")
+            begins = repr(text[:40] if isinstance(text, str) else text)[:60]
             raise Error(
-                f"column {self.column!r}, the text that begins {text[:40]!r}: {reason}; "
+                f"column {self.column!r}, the text that begins {begins}: {reason}; "
                 'errors="null" gives such rows no labels'
             ) from None
 
     def _tag_all(self, texts: list[Any]) -> list[Tagged]:
         # One thread: the engine has as many workers as it has cores.
-        return self.model.tag(texts, threads=1, progress=False, **self.options)
+        tagged: list[Tagged] = self.model.tag(texts, threads=1, progress=False, **self.options)
+        return tagged

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 _Mode: TypeAlias = Literal["two-pass", "restart", "first-pass"]
 _Action: TypeAlias = Literal["WRITE", "REVISE"]
+_Sentence: TypeAlias = tuple[list[str], list[str], str | None]
 
 __all__ = [
     "load_corpus",
@@ -126,6 +127,8 @@ class Intent:
     def stability(self) -> float | None: ...
     @property
     def in_domain(self) -> float | None: ...
+    @property
+    def outside(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __getnewargs__(
@@ -181,6 +184,8 @@ class Finish:
     def spans(self) -> list[Span]: ...
     @property
     def update(self) -> Update: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
     def __getnewargs__(self) -> tuple[int, list[str], list[Span], Update]: ...
 
 @final
@@ -243,7 +248,7 @@ class Trace:
 class Session:
     def push(self, word: str, *, stability: float = 1.0) -> Update: ...
     def update(
-        self, words: str | Iterable[str], *, stability: float | list[float] = 1.0
+        self, words: str | Iterable[str], *, stability: float | Iterable[float] = 1.0
     ) -> Update: ...
     def revoke(self, words: int = 1) -> Update: ...
     def finish(self) -> Finish: ...
@@ -290,6 +295,20 @@ class Model:
         self,
         what: str,
         *,
+        words: Literal[False] = False,
+        threshold: float | None = None,
+        window: int | None = None,
+        mode: _Mode | None = None,
+        final_pass: bool = True,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> Tagged: ...
+    @overload
+    def tag(
+        self,
+        what: Iterable[str],
+        *,
+        words: Literal[True],
         threshold: float | None = None,
         window: int | None = None,
         mode: _Mode | None = None,
@@ -302,6 +321,7 @@ class Model:
         self,
         what: Iterable[str | Iterable[str]],
         *,
+        words: Literal[False] = False,
         threshold: float | None = None,
         window: int | None = None,
         mode: _Mode | None = None,
@@ -354,17 +374,17 @@ class Model:
 def spans(words: list[str], labels: list[str]) -> list[Span]: ...
 def load_corpus(
     task: str, split: str = "test", data: str | os.PathLike[str] | None = None
-) -> list[tuple[list[str], list[str]]]: ...
+) -> list[_Sentence]: ...
 def evaluate(
     model: Model,
-    sentences: list[tuple[list[str], list[str]]],
+    sentences: list[_Sentence],
     threshold: float | None = None,
     mode: str | None = None,
     progress: bool | None = None,
 ) -> str: ...
 def sweep(
     model: Model,
-    sentences: list[tuple[list[str], list[str]]],
+    sentences: list[_Sentence],
     thresholds: list[float] | None = None,
     progress: bool | None = None,
 ) -> str: ...

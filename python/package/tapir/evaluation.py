@@ -41,10 +41,13 @@ class Evaluation:
     relative_correctness: float
     #: The share of words at which the policy revised.
     revised: float
+    #: The share of sentences with the right intent in the end; None if the model knows no intents,
+    #: or the corpus has none.
+    intent: float | None
     #: Everything that was measured, as `tapir eval --json` names it.
     details: dict[str, Any] = field(repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, float | int | str]:
+    def to_dict(self) -> dict[str, float | int | str | None]:
         """The figures by name, without the details: a row of a data frame."""
         return {
             column.name: getattr(self, column.name)
@@ -77,8 +80,14 @@ class Evaluation:
             correction_time=metrics["correction_time"]["mean"],
             relative_correctness=metrics["relative_correctness"]["mean"],
             revised=actions["revise"] / steps if steps else 0.0,
+            intent=(details.get("intents") or {}).get("accuracy"),
             details=details,
         )
+
+
+def _triples(corpus: Any, **columns: str | None) -> list[tuple[list[str], list[str], str | None]]:
+    """A corpus as the compiled module takes it."""
+    return [(*sentence, sentence.intent) for sentence in sentences(corpus, **columns)]
 
 
 def evaluate(
@@ -89,6 +98,7 @@ def evaluate(
     mode: str | None = None,
     words: str | None = None,
     labels: str | None = None,
+    intent: str | None = None,
     sentence: str | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -104,7 +114,7 @@ def evaluate(
     >>> result.f1, result.words
     (1.0, 3)
     """
-    corpus = sentences(corpus, words=words, labels=labels, sentence=sentence)
+    corpus = _triples(corpus, words=words, labels=labels, intent=intent, sentence=sentence)
     return Evaluation._of(json.loads(_tapir.evaluate(model, corpus, threshold, mode, progress)))
 
 
@@ -115,6 +125,7 @@ def sweep(
     thresholds: Iterable[float] | None = None,
     words: str | None = None,
     labels: str | None = None,
+    intent: str | None = None,
     sentence: str | None = None,
     progress: bool | None = None,
 ) -> list[Evaluation]:
@@ -126,6 +137,6 @@ def sweep(
     >>> [result.revised for result in tapir.sweep(model, corpus, thresholds=[0, 1])]
     [1.0, 0.0]
     """
-    corpus = sentences(corpus, words=words, labels=labels, sentence=sentence)
+    corpus = _triples(corpus, words=words, labels=labels, intent=intent, sentence=sentence)
     given = None if thresholds is None else [float(value) for value in thresholds]
     return [Evaluation._of(one) for one in json.loads(_tapir.sweep(model, corpus, given, progress))]

@@ -29,7 +29,9 @@ def label(
     resources: dict[str, Any] | None = None,
     **options: Any,
 ) -> Dataset:
-    """Adds the columns `words`, `labels` and `spans`, which begin with `prefix`.
+    """Adds the columns `words`, `labels` and `spans`, and `intent` if the model knows intents.
+
+    Their names begin with `prefix`.
 
     `model` is a name that ships, a path that is looked up here, or a model; workers need no files.
     `options` are those of `Model.tag`: `threshold`, `window`, `mode`, `final_pass`. `resources` are

@@ -31,7 +31,9 @@ def label(
     errors: Errors = "raise",
     **options: Any,
 ) -> DataFrame:
-    """Adds the columns `words`, `labels` and `spans`, which begin with `prefix`.
+    """Adds the columns `words`, `labels` and `spans`, and `intent` if the model knows intents.
+
+    Their names begin with `prefix`.
 
     `model` is a name that ships, a path that is looked up here, or a model; executors need the
     package and no files. `options` are those of `Model.tag`: `threshold`, `window`, `mode`,

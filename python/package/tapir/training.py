@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,6 @@ MISSING = (
     "this build of tapir cannot train, since training takes minutes to build; from a checkout: "
     "pip install ./python --config-settings build-args='--features train'"
 )
-
-#: How lines begin that readers of column files skip, and how files may begin.
-MARKS = ("-DOCSTART-", "\ufeff")
 
 
 def train(
@@ -74,11 +71,13 @@ def write_task(
     scheme: str = "iob",
     words: str | None = None,
     labels: str | None = None,
+    intent: str | None = None,
     sentence: str | None = None,
 ) -> Path:
     """Writes sentences as a task for `train` and for the command line; gives the task's file.
 
-    The splits are what `tapir.sentences` takes. Without `valid`, a tenth of `train` is set apart.
+    The splits are what `tapir.sentences` takes; intents are kept. Without `valid`, a tenth of
+    `train` is set apart. Nothing is written if a sentence is at fault.
 
     >>> import tapir, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -89,15 +88,19 @@ def write_task(
     """
     if scheme not in ("iob", "plain"):
         raise _tapir.Error(f'scheme {scheme!r}: expected "iob" or "plain"')
+    files: dict[str, bytes] = {}
+    for split, corpus in (("train", train), ("valid", valid), ("test", test)):
+        if corpus is not None:
+            found = sentences(corpus, words=words, labels=labels, intent=intent, sentence=sentence)
+            rows = [_row(f"{split}, sentence {i}", one) for i, one in enumerate(found)]
+            files[split] = "".join(rows).encode()
     place = Path(fspath(folder))
     place.mkdir(parents=True, exist_ok=True)
     score = "f1" if scheme == "iob" else "accuracy"
     lines = [f'name = "{_name(place)}"', 'data = "."', f'scheme = "{scheme}"', f'score = "{score}"']
-    for split, corpus in (("train", train), ("valid", valid), ("test", test)):
-        if corpus is not None:
-            found = sentences(corpus, words=words, labels=labels, sentence=sentence)
-            _write(place / f"{split}.tsv", found)
-            lines.append(f'{split} = "{split}.tsv"')
+    for split, text in files.items():
+        (place / f"{split}.jsonl").write_bytes(text)
+        lines.append(f'{split} = "{split}.jsonl"')
     if valid is None:
         lines += ["[split]", "valid = 0.1", "seed = 1"]
     task = place / "task.toml"
@@ -111,22 +114,19 @@ def _name(place: Path) -> str:
     return "".join(letters).strip("-") or "task"
 
 
-def _write(file: Path, corpus: Iterable[Sentence]) -> None:
-    """Two columns, a blank line between sentences; nothing if a sentence is at fault."""
-    rows = (_rows(f"{file.name}, sentence {i}", one) for i, one in enumerate(corpus))
-    file.write_bytes("".join(rows).encode())
-
-
-def _rows(place: str, sentence: Sentence) -> str:
+def _row(place: str, sentence: Sentence) -> str:
+    """A line of JSON."""
     words, labels = sentence
+    if not words:
+        raise _tapir.Error(f"{place}: it has no word; leave it out")
     for text in (*words, *labels):
         if not text or any(letter.isspace() for letter in text):
             raise _tapir.Error(
-                f"{place}: {text!r} is empty or has a space; a column file cannot hold it"
+                f"{place}: {text!r} is empty or has a space; a model has no such word or label"
             )
-    for word in words:
-        if word.startswith(MARKS):
-            raise _tapir.Error(
-                f"{place}: the word {word!r} means something else in a column file; leave it out"
-            )
-    return "".join(f"{word}\t{label}\n" for word, label in zip(words, labels, strict=True)) + "\n"
+    row: dict[str, Any] = {"tokens": words, "labels": labels}
+    if sentence.intent is not None:
+        if len(sentence.intent.splitlines()) != 1:
+            raise _tapir.Error(f"{place}: the intent {sentence.intent!r} is empty or has two lines")
+        row["intent"] = sentence.intent
+    return json.dumps(row, ensure_ascii=False) + "\n"

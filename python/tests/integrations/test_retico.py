@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +24,7 @@ pytest.importorskip("retico_core", reason="pip install retico-core==2.0.1")
 
 import retico_core
 from retico_core import UpdateMessage, UpdateType
-from retico_core.text import SpeechRecognitionIU, get_text_increment
+from retico_core.text import SpeechRecognitionIU, TextTriggerModule, get_text_increment
 
 from tapir.integrations.retico import DialogueActModule, LabelledIU, TapirModule
 
@@ -101,6 +103,35 @@ def test_units_follow_the_recogniser(snips: tapir.Model) -> None:
     assert after.read() == labels(snips, "play jazz"), "a new utterance"
 
 
+def test_an_utterance_ends_with_the_message_that_commits_it(snips: tapir.Model) -> None:
+    """A recogniser sets flags on units that it shares, before its messages are read."""
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    first = recogniser.say("play some")
+    units = list(recogniser.current_output)
+    last = recogniser.say("play some jazz", final=True)
+    for unit, _ in last:
+        unit.committed = True
+    listener.hear(module.process_update(first))
+    assert [unit.text for unit in listener.units] == ["play", "some"] and not listener.committed
+    assert module.current_input == units
+    listener.hear(module.process_update(last))
+    assert [unit.text for unit in listener.committed] == ["play", "some", "jazz"]
+    assert [unit.label for unit in listener.committed] == snips.tag("play some jazz").labels
+
+
+def test_what_is_left_after_a_revoke_is_no_end(snips: tapir.Model) -> None:
+    """A recogniser commits the start of an utterance and rewrites the rest."""
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    listener.hear(module.process_update(recogniser.say("play sum")))
+    play, _ = recogniser.current_output
+    listener.hear(module.process_update(UpdateMessage.from_iu(play, UpdateType.COMMIT)))
+    revoke, _ = retico_core.text.get_text_increment(recogniser, "play some")
+    listener.hear(module.process_update(revoke))
+    assert listener.read() == labels(snips, "play") and not listener.committed
+    listener.hear(module.process_update(recogniser.say("play some jazz", final=True)))
+    assert [unit.text for unit in listener.committed] == ["play", "some", "jazz"]
+
+
 def test_a_label_that_changes_is_an_update(snips: tapir.Model) -> None:
     recogniser, module = Recogniser(), TapirModule(snips)
     module.process_update(recogniser.say("add step to"))
@@ -135,6 +166,23 @@ def test_an_update_that_comes_in(snips: tapir.Model) -> None:
         assert grounded.count(unit) == len(text.split())
 
 
+def test_an_update_that_comes_as_a_new_object(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips), Listener()
+    listener.hear(module.process_update(recogniser.say("play some jazz")))
+    before = list(listener.units)
+    old = recogniser.current_output[1]
+    new = SpeechRecognitionIU(creator=recogniser, iuid=old.iuid)
+    for text in ("some", "some more"):
+        new.set_asr_results([text], text, 1.0, 1.0, False)
+        listener.hear(module.process_update(UpdateMessage.from_iu(new, UpdateType.UPDATE)))
+        assert listener.read() == labels(snips, f"play {text} jazz")
+        grounded = [unit.grounded_in for unit in listener.units]
+        assert sum(unit is new for unit in grounded) == len(text.split())
+        assert not any(unit is old for unit in grounded)
+        if text == "some":
+            assert listener.units == before, "no unit is replaced"
+
+
 def test_words_of_a_long_stream_are_committed(snips: tapir.Model) -> None:
     recogniser, listener = Recogniser(), Listener()
     module = TapirModule(snips, window=8, undo=4, threshold=1.0)
@@ -143,6 +191,38 @@ def test_words_of_a_long_stream_are_committed(snips: tapir.Model) -> None:
         listener.hear(module.process_update(recogniser.say(" ".join(words[:count]))))
     assert listener.committed == listener.units[: len(words) - 12]
     module.end()
+
+
+def test_labels_that_have_settled_are_committed(snips: tapir.Model) -> None:
+    recogniser, listener = Recogniser(), Listener()
+    module = TapirModule(snips, settled=0.95)
+    session, settled = snips.session(settled=0.95), set[int]()
+    words = "add step to me to the fifty clasicos".split()
+    for count in range(1, len(words) + 1):
+        update = session.push(words[count - 1])
+        settled |= set(update.settled.words if update.settled else ())
+        listener.hear(module.process_update(recogniser.say(" ".join(words[:count]))))
+        committed = {unit.iuid for unit in listener.committed}
+        assert committed == {listener.units[position].iuid for position in settled}
+    assert 0 < len(settled) < len(words), "some of an utterance that goes on"
+    listener.hear(module.process_update(recogniser.say(" ".join(words), final=True)))
+    committed = {unit.iuid for unit in listener.committed}
+    assert committed == {unit.iuid for unit in listener.units}
+    assert len(listener.committed) == len(words), "each once"
+
+
+def test_words_that_the_recogniser_doubts_do_not_settle(snips: tapir.Model) -> None:
+    recogniser, module, listener = Recogniser(), TapirModule(snips, settled=0.95), Listener()
+    message = recogniser.say("play some jazz")
+    # The last two say nothing of it.
+    for unit, stability in zip(recogniser.current_output, (0.5, 0.0, None), strict=True):
+        unit.stability = stability
+    listener.hear(module.process_update(message))
+    assert [unit.text for unit in listener.committed] == ["some", "jazz"]
+    # What is committed stays, whatever was said before.
+    play = recogniser.current_output[0]
+    listener.hear(module.process_update(UpdateMessage.from_iu(play, UpdateType.COMMIT)))
+    assert len(listener.committed) == 3
 
 
 def test_a_network_that_runs(snips: tapir.Model) -> None:
@@ -205,8 +285,23 @@ def test_an_utterance_that_is_taken_back_is_about_nothing() -> None:
     assert kinds == [UpdateType.REVOKE]
 
 
+def test_an_utterance_that_is_not_for_the_model_has_no_act(outside: str) -> None:
+    recogniser, module = Recogniser(), DialogueActModule("snips")
+    words = outside.split()
+    acts: list[Any] = []
+    for count in range(1, len(words) + 1):
+        said = recogniser.say(" ".join(words[:count]), final=count == len(words))
+        for unit, kind in module.process_update(said) or ():
+            acts.append(unit) if kind == UpdateType.ADD else None
+            acts.remove(unit) if kind == UpdateType.REVOKE else None
+            assert kind != UpdateType.COMMIT
+    assert acts == []
+    message = module.process_update(recogniser.say("play some jazz"))
+    assert [(unit.act, kind) for unit, kind in message or ()] == [("PlayMusic", UpdateType.ADD)]
+
+
 def test_a_model_without_intents_says_so(pos: tapir.Model) -> None:
-    with pytest.raises(ValueError, match="knows no intents"):
+    with pytest.raises(tapir.Error, match="knows no intents"):
         DialogueActModule(pos)
 
 
@@ -221,6 +316,17 @@ def test_an_act_is_grounded_in_what_is_there() -> None:
     assert [(unit, kind) for unit, kind in message or ()] == [(act, UpdateType.UPDATE)]
     assert act.grounded_in is recogniser.current_output[-1]
     assert act.concepts == {"genre": ["jazz"]}
+
+
+def test_an_act_is_grounded_in_the_newest_object_of_a_unit() -> None:
+    recogniser, module = Recogniser(), DialogueActModule("snips")
+    module.process_update(recogniser.say("play some jazz"))
+    [act] = module.current_output
+    new = SpeechRecognitionIU(creator=recogniser, iuid=act.grounded_in.iuid)
+    new.set_asr_results(["jazz"], "jazz", 1.0, 1.0, False)
+    message = module.process_update(UpdateMessage.from_iu(new, UpdateType.UPDATE))
+    assert [(unit, kind) for unit, kind in message or ()] == [(act, UpdateType.UPDATE)]
+    assert act.grounded_in is new
 
 
 @pytest.mark.parametrize("bad", ["x" * 5000, "\ud800"])
@@ -259,6 +365,43 @@ def test_a_module_that_runs_outlives_a_unit_that_nobody_can_read(snips: tapir.Mo
     finally:
         module.stop()
     assert [(unit.text, kind) for unit, kind in heard] == [("play", UpdateType.ADD)]
+
+
+def test_a_label_goes_to_another_process(snips: tapir.Model) -> None:
+    recogniser, module = Recogniser(), TapirModule(snips)
+    sent = [
+        json.dumps(unit.to_zmq(kind))
+        for unit, kind in module.process_update(recogniser.say("play some jazz")) or ()
+    ]
+    there = TapirModule(snips)
+    received = []
+    for data in map(json.loads, sent):
+        unit = there.create_iu()
+        unit.from_zmq(data)
+        received.append((unit.text, unit.label))
+    assert received == labels(snips, "play some jazz")
+
+
+def test_a_network_that_is_saved_and_loaded(snips: tapir.Model, tmp_path: Path) -> None:
+    trigger = TextTriggerModule()
+    module = TapirModule(snips, threshold=0.2, end_on_commit=False, meta_data={"x": 7})
+    acts = DialogueActModule("snips", settled=0.95, sleep_interval=0.01)
+    trigger.subscribe(module)
+    trigger.subscribe(acts)
+    retico_core.network.save(trigger, str(tmp_path / "network"))
+    modules, connections = retico_core.network.load(str(tmp_path / "network.rtc"))
+    kinds = {type(one): one for one in modules}
+    again = kinds[TapirModule]
+    assert len(connections) == 2 and isinstance(again, TapirModule)
+    assert again.get_init_arguments().keys() == module.get_init_arguments().keys()
+    assert again._utterance.model.task == "snips" and again._utterance.model.intents is None
+    assert again.end_on_commit is False and again.meta_data == {"x": 7}
+    assert kinds[DialogueActModule].get_init_arguments() == acts.get_init_arguments() == {
+        "model": "snips", "end_on_commit": True, "sleep_interval": 0.01, "settled": 0.95,
+        "meta_data": {},
+    }
+    message = again.process_update(Recogniser().say("play some jazz"))
+    assert [(unit.text, unit.label) for unit, _ in message or ()] == labels(snips, "play some jazz")
 
 
 def test_the_end_waits_for_the_thread_of_the_module(snips: tapir.Model) -> None:

@@ -52,10 +52,10 @@ def test_hypotheses_that_change_their_minds(snips: tapir.Model) -> None:
         heard = speaker.hear(text)
         heard.update.apply(labels)
         assert labels == heard.labels == snips_labels(snips, text)
-        assert not heard.final and heard.settled == 0
+        assert not heard.final and heard.committed == 0
     end = speaker.hear("Add step to me to the playlist.", final=True)
     assert end.labels == snips.tag("add step to me to the playlist").labels
-    assert end.final and end.settled == len(end.words) == 7
+    assert end.final and end.committed == len(end.words) == 7
     assert speaker.hear("play").words == ["play"], "a new utterance begins by itself"
 
 
@@ -70,7 +70,7 @@ def test_a_hypothesis_that_comes_too_late_is_read_anew(snips: tapir.Model) -> No
     words = ["play", "some", "jazz"] * 20
     for count in range(1, 61):
         heard = speaker.hear(words[:count])
-    assert heard.settled > 40 and len(heard.labels) == 60
+    assert heard.committed > 40 and len(heard.labels) == 60
     assert speaker.hear(["something", "else"]).words == ["something", "else"]
     assert len(speaker.session) == 2
 
@@ -95,9 +95,21 @@ def test_what_settles_before_the_end_and_at_it_is_said_together(snips: tapir.Mod
     then = session.finish().update.settled
     assert first is not None and then is not None
     end = Utterance(snips, settled=0.95).hear("play some jazz please", final=True)
-    settled = end.update.settled
+    assert end.settled == end.update.settled
+    settled = end.settled
     assert settled is not None and settled.words == [0, 1, 2, 3] == first.words + then.words
     assert settled.spans == first.spans + then.spans != []
+
+
+def test_what_the_recogniser_doubts_does_not_settle(snips: tapir.Model) -> None:
+    speaker = Utterance(snips, settled=0.95)
+    doubted = speaker.hear(["play", "some", "jazz"], stability=[1.0, 0.5, 1.0])
+    assert doubted.settled is not None and doubted.settled.words == [0, 2]
+    assert doubted.labels == snips.tag("play some jazz", final_pass=False).labels
+    surer = speaker.hear("play some jazz", stability=0.99).settled
+    assert surer is not None and surer.words == [1]
+    with pytest.raises(tapir.Error, match="stabilit"):
+        speaker.hear("play some jazz", stability=[1.0])
 
 
 def test_an_intent_that_is_new_at_the_end_has_changed() -> None:

@@ -6,8 +6,11 @@ import asyncio
 import contextlib
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ import tapir
 
 pytest.importorskip("wyoming", reason="pip install wyoming")
 
-from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart
+from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
 from wyoming.client import AsyncClient
 from wyoming.error import Error as Refusal
 from wyoming.event import Event
@@ -28,7 +31,10 @@ from tapir.integrations.wyoming import serve
 
 
 def with_client(
-    model: tapir.Model, talk: Callable[[AsyncClient], Awaitable[None]], clients: int = 1
+    model: tapir.Model,
+    talk: Callable[[AsyncClient], Awaitable[None]],
+    clients: int = 1,
+    **options: Any,
 ) -> None:
     """Has clients talk to a server, all at once."""
 
@@ -36,7 +42,7 @@ def with_client(
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             uri = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        server = asyncio.create_task(serve(uri, model))
+        server = asyncio.create_task(serve(uri, model, **options))
         for _ in range(100):
             with contextlib.suppress(OSError):
                 async with contextlib.AsyncExitStack() as stack:
@@ -76,7 +82,7 @@ def test_partial_and_final_texts(snips: tapir.Model) -> None:
     async def talk(client: AsyncClient) -> None:
         partial = {"partial": True, "id": 7}
         first = NotRecognized.from_event(await ask(client, Recognize("Play some", partial)))
-        assert first.context == {"partial": True, "id": 7, "final": False, "settled": 0}
+        assert first.context == {"partial": True, "id": 7, "final": False, "committed": 0}
         for text in ("Play some jazz", "Play some jazz by"):
             intent = Intent.from_event(await ask(client, Recognize(text, partial)))
             assert [(one.name, one.value) for one in intent.entities] == [("genre", "jazz")]
@@ -86,11 +92,21 @@ def test_partial_and_final_texts(snips: tapir.Model) -> None:
             ("genre", "jazz"),
             ("artist", "miles davis"),
         ]
-        assert intent.context == {"final": True, "settled": 6}
+        assert intent.context == {"final": True, "committed": 6}
         again = Intent.from_event(await ask(client, Recognize("play some jazz")))
         assert [one.value for one in again.entities] == ["jazz"], "a new utterance"
 
     with_client(snips, talk)
+
+
+def test_what_is_not_for_the_model_is_not_recognized(outside: str) -> None:
+    async def talk(client: AsyncClient) -> None:
+        heard = await ask(client, Recognize("play some jazz"))
+        assert Intent.from_event(heard).name == "PlayMusic"
+        refused = NotRecognized.from_event(await ask(client, Recognize(outside)))
+        assert refused.context == {"final": True, "committed": len(outside.split())}
+
+    with_client(tapir.Model.load("snips"), talk)
 
 
 def test_transcripts_that_stream(snips: tapir.Model) -> None:
@@ -98,11 +114,70 @@ def test_transcripts_that_stream(snips: tapir.Model) -> None:
         await client.write_event(TranscriptStart().event())
         assert NotRecognized.is_type((await ask(client, TranscriptChunk("play some "))).type)
         partial = Intent.from_event(await ask(client, TranscriptChunk("jazz")))
-        assert partial.context == {"final": False, "settled": 0}
+        assert partial.context == {"final": False, "committed": 0}
         final = Intent.from_event(await ask(client, Transcript("play some jazz")))
-        assert final.context == {"final": True, "settled": 3}
+        assert final.context == {"final": True, "committed": 3}
 
     with_client(snips, talk)
+
+
+def test_a_stream_that_only_stops(snips: tapir.Model) -> None:
+    async def talk(client: AsyncClient) -> None:
+        for _ in range(2):
+            await client.write_event(TranscriptStart().event())
+            await ask(client, TranscriptChunk("play some "))
+            await ask(client, TranscriptChunk("jazz"))
+            final = Intent.from_event(await ask(client, TranscriptStop()))
+            assert final.context == {"final": True, "committed": 3}
+            assert [one.value for one in final.entities] == ["jazz"]
+        # After a transcript there is nothing left to end.
+        await client.write_event(TranscriptStart().event())
+        await ask(client, TranscriptChunk("play "))
+        await ask(client, Transcript("play some jazz"))
+        await client.write_event(TranscriptStop().event())
+        assert Info.is_type((await ask(client, Describe())).type)
+
+    with_client(snips, talk)
+
+
+def test_what_has_settled_is_said(snips: tapir.Model) -> None:
+    async def talk(client: AsyncClient) -> None:
+        first = await ask(client, Recognize("play some jazz", {"partial": True}))
+        said = (Intent.from_event(first).context or {})["settled"]
+        last = Intent.from_event(await ask(client, Recognize("play some jazz please")))
+        assert said and sorted(said + (last.context or {})["settled"]) == [0, 1, 2, 3]
+
+    with_client(snips, talk, settled=0.95)
+
+
+def test_the_program_takes_options() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        uri = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    program = [sys.executable, "-m", "tapir.integrations.wyoming", "--model", "snips-small"]
+    # Not in the folder of the package, whose source would be imported instead of what is installed.
+    folder = Path(__file__).parent
+    wrong = subprocess.run(
+        [*program, "--threshold", "2"], capture_output=True, text=True, cwd=folder, timeout=60
+    )
+    assert wrong.returncode == 2 and "threshold" in wrong.stderr
+    options = ["--language", "de", "--language", "en", "--threshold", "1", "--uri", uri]
+    server = subprocess.Popen([*program, *options], cwd=folder)
+
+    async def talk() -> list[str]:
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                async with AsyncClient.from_uri(uri) as client:
+                    about = Info.from_event(await ask(client, Describe()))
+                    return list(about.intent[0].models[0].languages)
+            await asyncio.sleep(0.1)
+        pytest.fail("the server did not start")
+
+    try:
+        assert asyncio.run(talk()) == ["de", "en"]
+    finally:
+        server.kill()
+        server.wait()
 
 
 async def ask_with(client: AsyncClient, kind: str, data: Any) -> Event:
@@ -175,9 +250,9 @@ def test_contexts(snips: tapir.Model) -> None:
         for partial in ("false", 1, None, False):
             context = {"partial": partial}
             final = Intent.from_event(await ask(client, Recognize("play some jazz", context)))
-            assert final.context == {"partial": partial, "final": True, "settled": 3}
+            assert final.context == {"partial": partial, "final": True, "committed": 3}
         heard = Intent.from_event(await ask(client, Transcript("play some jazz", {"id": 7})))
-        assert heard.context == {"id": 7, "final": True, "settled": 3}
+        assert heard.context == {"id": 7, "final": True, "committed": 3}
 
     with_client(snips, talk)
 

@@ -4,6 +4,7 @@ Each module needs the package of its framework, which `pip install tapir-nlp[ret
 `livekit`, `wyoming`) brings.
 """
 
+from .turn import Turn
 from .utterance import Labelled, Utterance
 
-__all__ = ["Labelled", "Utterance"]
+__all__ = ["Labelled", "Turn", "Utterance"]

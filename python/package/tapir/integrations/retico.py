@@ -16,12 +16,9 @@ from retico_core.text import SpeechRecognitionIU, TextIU
 
 from .._given import GivenModel
 from .._tapir import Error
-from .utterance import Labelled, Utterance
+from .utterance import UNREADABLE, Labelled, Utterance
 
 logger = logging.getLogger(__name__)
-
-#: What a model says of a text that it cannot read.
-UNREADABLE = (Error, UnicodeEncodeError)
 
 
 class LabelledIU(TextIU):
@@ -36,6 +33,15 @@ class LabelledIU(TextIU):
         super().__init__(**arguments)
         #: The word's label, which UPDATE changes.
         self.label: str | None = None
+
+    def to_zmq(self, update_type: UpdateType) -> dict[str, Any]:
+        """The unit as retico sends it to another process, with its label."""
+        return {**super().to_zmq(update_type), "label": self.label}
+
+    def from_zmq(self, zmq_data: dict[str, Any]) -> None:
+        """Takes what `to_zmq` has sent."""
+        super().from_zmq(zmq_data)
+        self.label = zmq_data.get("label")
 
 
 class _Listener(retico_core.AbstractModule):
@@ -73,11 +79,26 @@ class _Listener(retico_core.AbstractModule):
         self.current_output: list[Any] = []
         self.end_on_commit = end_on_commit
         self._utterance = Utterance(model, **options)
+        self._given = {
+            "model": model,
+            "end_on_commit": end_on_commit,
+            "sleep_interval": sleep_interval,
+            **options,
+        }
+        #: The units that a message has committed, by their id. Flags on the units themselves are
+        #: set by the recogniser's own thread, before its message is read here.
+        self._committed: set[Any] = set()
         #: Units whose text cannot be read, by their id and that text.
         self._unreadable: set[tuple[Any, str]] = set()
 
+    def get_init_arguments(self) -> dict[str, Any]:
+        """What makes such a module again: `retico_core.network.save` writes it."""
+        return {**self._given, "meta_data": self.meta_data}
+
     def process_update(self, update_message: UpdateMessage) -> UpdateMessage | None:
         """Takes what the recogniser says, and says what changed."""
+        # A REVOKE may leave nothing but committed units: the start of an utterance that goes on.
+        commits = False
         for unit, kind in update_message:
             if kind == UpdateType.ADD:
                 self.current_input.append(unit)
@@ -87,8 +108,15 @@ class _Listener(retico_core.AbstractModule):
                 self.current_input = [unit if old == unit else old for old in self.current_input]
             elif kind == UpdateType.COMMIT:
                 self.commit(unit)
-        ended = self.end_on_commit and bool(self.current_input) and self.input_committed()
+                self._committed.add(unit.iuid)
+                commits = True
+        ended = self.end_on_commit and commits and self._all_committed()
         return self._answer(ended)
+
+    def _all_committed(self) -> bool:
+        return bool(self.current_input) and all(
+            unit.iuid in self._committed for unit in self.current_input
+        )
 
     def end(self) -> None:
         """Ends the utterance, whatever is committed, and sends its last labels."""
@@ -117,7 +145,18 @@ class _Listener(retico_core.AbstractModule):
             if (unit.iuid, unit.text or "") not in self._unreadable
             for i, word in enumerate(self._utterance.model.words(unit.text or ""))
         ]
-        return heard, self._utterance.hear([word for _, _, word in heard], final=ended)
+        words = [word for _, _, word in heard]
+        stability = [self._stability(unit) for unit, _, _ in heard]
+        return heard, self._utterance.hear(words, final=ended, stability=stability)
+
+    def _stability(self, unit: Any) -> float:
+        """How likely the recogniser finds it that the unit stays.
+
+        Many recognisers of retico do not say it, and leave 0.
+        """
+        said = getattr(unit, "stability", None)
+        stays = unit.iuid in self._committed or getattr(unit, "final", False)
+        return said if said and 0 < said <= 1 and not stays else 1.0
 
     def _check(self, unit: Any) -> None:
         """Finds out whether a unit can be read."""
@@ -133,6 +172,7 @@ class _Listener(retico_core.AbstractModule):
     def _forget(self) -> None:
         """After the end of an utterance."""
         self.current_input, self.current_output = [], []
+        self._committed.clear()
         self._unreadable.clear()
 
     def _answer(self, ended: bool) -> UpdateMessage | None:
@@ -146,6 +186,9 @@ class TapirModule(_Listener):
     changes is an UPDATE of the unit that has it. When all words that came in are committed, the
     utterance has ended: it is revised a last time, all its labels are committed, and the next word
     begins a new one. With `end_on_commit=False` an utterance ends when `end` is called.
+
+    With `settled=0.95`, an option of `Model.session`, a label is committed as soon as it will stay
+    with this probability; else when it can change no more, which is seldom before the end.
 
     What is committed is neither updated nor revoked, even if the recogniser rewrites its words.
     """
@@ -191,8 +234,10 @@ class TapirModule(_Listener):
                 message.add_iu(labelled, UpdateType.ADD)
             elif changed:
                 message.add_iu(labelled, UpdateType.UPDATE)
-        for _, _, labelled in self._words[: len(self._words) if ended else result.settled]:
-            if not labelled.committed:
+        settled = set(result.settled.words if result.settled else ())
+        for position, (_, _, labelled) in enumerate(self._words):
+            stays = ended or position < result.committed or position in settled
+            if stays and not labelled.committed:
                 self.commit(labelled)
                 message.add_iu(labelled, UpdateType.COMMIT)
         if ended:
@@ -210,10 +255,13 @@ class TapirModule(_Listener):
             word = there.get((unit.iuid, i))
             # What is committed stays, even if its word was updated.
             same = word is not None if labelled.committed else word == labelled.text
-            in_order = same and len(kept) < len(heard) and (
-                (heard[len(kept)][0].iuid, heard[len(kept)][1]) == (unit.iuid, i)
-            )
-            (kept if in_order else lost).append(entry)
+            now = heard[len(kept)][0] if len(kept) < len(heard) else None
+            if same and now is not None and (now.iuid, heard[len(kept)][1]) == (unit.iuid, i):
+                # An UPDATE may come as a new object of the same id.
+                labelled.grounded_in = now
+                kept.append((now, i, labelled))
+            else:
+                lost.append(entry)
         # The newest first, as they would be taken off a list.
         for _, _, labelled in reversed(lost):
             if labelled.committed:
@@ -231,7 +279,8 @@ class DialogueActModule(_Listener):
     probability, its concepts the labelled stretches, by label (`{"genre": ["jazz"]}`). It is ADDed
     with the first word, UPDATEd when act or concepts change, REVOKEd if all words are, and
     COMMITted when the utterance has ended. It is grounded in the unit of the newest word then; when
-    that unit is taken back, in the one before it, by an UPDATE.
+    that unit is taken back, in the one before it, by an UPDATE. While an utterance is not one that
+    the model is for (`Intent.outside`), there is no act: one that is there is REVOKEd.
     """
 
     @staticmethod
@@ -253,13 +302,13 @@ class DialogueActModule(_Listener):
     def __init__(self, model: GivenModel = "snips", **options: Any) -> None:
         super().__init__(model, **options)
         if not self._utterance.model.intents:
-            raise ValueError("the model knows no intents: train one, or use TapirModule")
+            raise Error("the model knows no intents: train one, or use TapirModule")
         self._act: DialogueActIU | None = None
 
     def _answer(self, ended: bool) -> UpdateMessage | None:
         message = UpdateMessage()
         heard, result = self._hear(ended)
-        if result.intent is None or not heard:
+        if result.intent is None or result.intent.outside or not heard:
             if self._act is not None:
                 self.revoke(self._act)
                 self._act.revoked = True
@@ -277,8 +326,8 @@ class DialogueActModule(_Listener):
             changed = (self._act.act, self._act.concepts) != (result.intent.label, concepts)
             self._act.concepts = concepts
             self._act.set_act(result.intent.label, concepts, result.intent.probability)
-            # Nothing may stay grounded in a unit that was taken back.
-            if changed or self._act.grounded_in not in self.current_input:
+            # Nothing may stay grounded in a unit that was taken back, or came as a new object.
+            if changed or all(unit is not self._act.grounded_in for unit in self.current_input):
                 self._act.grounded_in = heard[-1][0]
                 message.add_iu(self._act, kind)
         if ended:

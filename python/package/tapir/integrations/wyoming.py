@@ -3,10 +3,11 @@
     python -m tapir.integrations.wyoming --uri tcp://127.0.0.1:10500
 
 `recognize` is answered with an `intent`, whose entities are the labelled stretches, or with
-`not-recognized` if there is none. A `recognize` whose context has `"partial": true` is a hypothesis
-that may still change: the connection's session reads only what is new. `transcript-start`,
-`transcript-chunk` and `transcript` do the same for recognisers that stream. A request that cannot
-be answered gets an `error`, and the connection goes on.
+`not-recognized` if there is none or if the text is not one that the model is for. A `recognize`
+whose context has `"partial": true` is a hypothesis that may still change: the connection's session
+reads only what is new. `transcript-start`, `transcript-chunk` and `transcript` do the same for
+recognisers that stream; where no `transcript` comes, `transcript-stop` ends the text. A request
+that cannot be answered gets an `error`, and the connection goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import asyncio
 import json
 from typing import Any
 
-from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart
+from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
 from wyoming.error import Error as Refusal
 from wyoming.event import Event
 from wyoming.info import Attribution, Describe, Info, IntentModel, IntentProgram
@@ -25,7 +26,7 @@ from wyoming.server import AsyncEventHandler, AsyncServer
 
 from .._given import GivenModel, load
 from .._tapir import Error, Model, __version__
-from .utterance import Labelled, Utterance
+from .utterance import UNREADABLE, Labelled, Utterance
 
 ABOUT = Attribution(name="tapir", url="https://aclanthology.org/2023.findings-acl.257/")
 
@@ -76,7 +77,7 @@ class TapirHandler(AsyncEventHandler):
             answer = await self._answer(event)
             if answer is not None:
                 await self.write_event(answer)
-        except (Error, UnicodeEncodeError) as error:
+        except UNREADABLE as error:
             await self.write_event(Refusal(str(error)).event())
         return True
 
@@ -96,13 +97,17 @@ class TapirHandler(AsyncEventHandler):
         elif Transcript.is_type(event.type):
             self._chunks = ""
             return await self._label(_text(event), True, _context(event))
+        elif TranscriptStop.is_type(event.type) and self._chunks:
+            # No transcript has come that would have said the same at once.
+            chunks, self._chunks = self._chunks, ""
+            return await self._label(chunks, True, {})
         return None
 
     async def _label(self, text: str, final: bool, context: dict[str, Any]) -> Event:
         try:
             # In a thread: a long text takes its time, and others are answered meanwhile.
             labelled = await asyncio.to_thread(self._hear, text, final)
-        except (Error, UnicodeEncodeError):
+        except UNREADABLE:
             if final:
                 self._utterance.reset()
             raise
@@ -123,9 +128,12 @@ class TapirHandler(AsyncEventHandler):
         return self._utterance.hear(words, final=final)
 
     def _event(self, labelled: Labelled, context: dict[str, Any]) -> Event:
-        about = {**context, "final": labelled.final, "settled": labelled.settled}
+        about = {**context, "final": labelled.final, "committed": labelled.committed}
+        if labelled.settled is not None:
+            about["settled"] = labelled.settled.words
         heard = labelled.intent.label if labelled.intent else None
-        if not labelled.spans and not heard:
+        outside = labelled.intent is not None and labelled.intent.outside
+        if outside or not (labelled.spans or heard):
             return NotRecognized(context=about).event()
         entities = [Entity(name=span.label, value=span.text) for span in labelled.spans]
         name = self._intent or heard or self._task
@@ -156,14 +164,23 @@ def _context(event: Event) -> dict[str, Any]:
 
 
 async def serve(
-    uri: str, model: GivenModel = "snips", *, intent: str | None = None, **options: Any
+    uri: str,
+    model: GivenModel = "snips",
+    *,
+    intent: str | None = None,
+    languages: list[str] | None = None,
+    **options: Any,
 ) -> None:
-    """Serves a model until it is stopped."""
+    """Serves a model until it is stopped. `options` are those of `Model.session`."""
     loaded = load(model)
 
     def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> TapirHandler:
-        return TapirHandler(reader, writer, model=loaded, intent=intent, **options)
+        return TapirHandler(
+            reader, writer, model=loaded, intent=intent, languages=languages, **options
+        )
 
+    # What is wrong with the options is said here, and not to the first who connects.
+    loaded.session(**options)
     await AsyncServer.from_uri(uri).run(connect)
 
 
@@ -175,9 +192,29 @@ def main() -> None:
     parser.add_argument(
         "--intent", help="what the intent is called [default: the one heard, or the task]"
     )
+    parser.add_argument(
+        "--language", action="append", help="which one the model knows; may be repeated [en]"
+    )
+    parser.add_argument(
+        "--threshold", type=float, help="revise from this policy value on, 0 to 1 [the model's]"
+    )
+    parser.add_argument(
+        "--settled", type=float, help="say which words stay with this probability, such as 0.95"
+    )
     chosen = parser.parse_args()
+    options = {"threshold": chosen.threshold, "settled": chosen.settled}
     try:
-        asyncio.run(serve(chosen.uri, chosen.model, intent=chosen.intent))
+        asyncio.run(
+            serve(
+                chosen.uri,
+                chosen.model,
+                intent=chosen.intent,
+                languages=chosen.language,
+                **options,
+            )
+        )
+    except Error as error:
+        parser.error(str(error))
     except KeyboardInterrupt:
         pass
 
