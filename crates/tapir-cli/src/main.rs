@@ -217,7 +217,8 @@ fn check_kernels() -> anyhow::Result<()> {
     let here: Vec<_> = tapir::kernels::Isa::available().map(tapir::kernels::Isa::name).collect();
     anyhow::ensure!(
         here.iter().any(|name| forced == *name),
-        "TAPIR_KERNELS is {forced:?}; this machine has {}",
+        "TAPIR_KERNELS is {}; this machine has {}",
+        forced.display(),
         here.join(", ")
     );
     Ok(())
