@@ -65,7 +65,9 @@ fn the_same_kernels_give_the_same_bits_and_others_the_same_labels() {
             assert_eq!((a.action, a.length), (b.action, b.length));
             for (a, b) in a.edits.iter().zip(&b.edits) {
                 assert_eq!((a.position, &a.label, &a.old), (b.position, &b.label, &b.old));
-                assert!((a.probability - b.probability).abs() < 1e-4, "{a:?} and {b:?}");
+                // Where f32 sums differ in their last bits, an activation may be rounded to the next
+                // of its 15 bits, and layers behind it make more of that.
+                assert!((a.probability - b.probability).abs() < 1e-3, "{a:?} and {b:?}");
             }
         }
     }
