@@ -38,6 +38,9 @@ VARIANTS = {
 }
 #: Shares of words revised at which variants are compared.
 SHARES = (0.02, 0.05, 0.08, 0.12, 0.20)
+#: Close to each other at both ends, where a small step of the threshold is a large one of the share.
+ENDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
+THRESHOLDS = (0, *ENDS, *(n / 10 for n in range(1, 10)), *(1 - end for end in reversed(ENDS)), 1)
 
 
 Curve = list[tuple[float, float]]
@@ -68,7 +71,8 @@ def made(tapir: str, base: str, run: Path, data: Path, settings: list[str]) -> A
         keep = []
     train = [tapir, "train", preset, *keep, "--out", run, "--data", data, *changed]
     subprocess.run(train, check=True, stdout=sys.stderr)
-    sweep = [tapir, "sweep", run, task, "--data", data, "--json"]
+    thresholds = ",".join(f"{threshold:g}" for threshold in THRESHOLDS)
+    sweep = [tapir, "sweep", run, task, "--data", data, "--thresholds", thresholds, "--json"]
     return json.loads(subprocess.run(sweep, check=True, stdout=subprocess.PIPE).stdout)
 
 
