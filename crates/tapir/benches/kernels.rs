@@ -94,7 +94,7 @@ fn compare_kernels(outputs: usize, inputs: usize) {
                         black_box(yardstick::multiply_and_add(isa.name(), products));
                     },
                     &mut || {
-                        black_box(yardstick::multiply_and_add_integers(isa.name(), products));
+                        black_box(yardstick::multiply_integers(isa.name(), products));
                     },
                 ],
             );
@@ -108,7 +108,7 @@ fn compare_kernels(outputs: usize, inputs: usize) {
                 int8_portable / int8,
                 f32 / int8,
                 of(floats, f32, yardstick::multiply_and_add(isa.name(), 1).is_some()),
-                of(integers, int8, yardstick::multiply_and_add_integers(isa.name(), 1).is_some())
+                of(integers, int8, yardstick::multiply_integers(isa.name(), 1).is_some())
             );
         }
     }

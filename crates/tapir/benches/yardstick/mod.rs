@@ -119,9 +119,10 @@ fn fma_avx512(count: usize) -> f32 {
     sums.into_iter().map(|sum| _mm512_cvtss_f32(sum)).sum()
 }
 
-/// The same with integers of 16 bits, summed in 32.
+/// So many multiplications of integers of 16 bits, two of which an instruction adds: where another
+/// one adds to the sums, it runs beside these, on other ports.
 #[allow(dead_code, reason = "not every benchmark asks for it")]
-pub(crate) fn multiply_and_add_integers(kernels: &str, count: usize) -> Option<i32> {
+pub(crate) fn multiply_integers(kernels: &str, count: usize) -> Option<i32> {
     match kernels {
         #[cfg(target_arch = "x86_64")]
         "avx2" if is_x86_feature_detected!("avx2") => {
@@ -154,14 +155,12 @@ pub(crate) fn multiply_and_add_integers(kernels: &str, count: usize) -> Option<i
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn integers_avx2(count: usize) -> i32 {
-    use std::arch::x86_64::{
-        _mm256_add_epi32, _mm256_cvtsi256_si32, _mm256_madd_epi16, _mm256_set1_epi32,
-    };
+    use std::arch::x86_64::{_mm256_cvtsi256_si32, _mm256_madd_epi16, _mm256_set1_epi32};
     let b = _mm256_set1_epi32(black_box(0x0003_0005));
     let mut sums = [b; 12];
     for _ in 0..count / (12 * 16) {
         for sum in &mut sums {
-            *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(*sum, b));
+            *sum = _mm256_madd_epi16(*sum, b);
         }
     }
     sums.into_iter().fold(0, |all, sum| all ^ _mm256_cvtsi256_si32(sum))
@@ -186,14 +185,12 @@ fn integers_avxvnni(count: usize) -> i32 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn integers_avx512(count: usize) -> i32 {
-    use std::arch::x86_64::{
-        _mm512_add_epi32, _mm512_cvtsi512_si32, _mm512_madd_epi16, _mm512_set1_epi32,
-    };
+    use std::arch::x86_64::{_mm512_cvtsi512_si32, _mm512_madd_epi16, _mm512_set1_epi32};
     let b = _mm512_set1_epi32(black_box(0x0003_0005));
     let mut sums = [b; 12];
     for _ in 0..count / (12 * 32) {
         for sum in &mut sums {
-            *sum = _mm512_add_epi32(*sum, _mm512_madd_epi16(*sum, b));
+            *sum = _mm512_madd_epi16(*sum, b);
         }
     }
     sums.into_iter().fold(0, |all, sum| all ^ _mm512_cvtsi512_si32(sum))
