@@ -344,10 +344,18 @@ impl BertJson {
                 (0..names.len()).map(name).collect::<Result<Vec<_>>>()?
             }
         };
-        Labels::new(names).map_err(|error| match error {
+        let labels = Labels::new(names).map_err(|error| match error {
             Error::Invalid { reason, .. } => invalid(reason),
             other => other,
-        })
+        })?;
+        // It would never be given, as the padding of imported models is not.
+        if labels.first() > 0 {
+            return Err(invalid(format!(
+                "label 0 is {:?}, which means padding here; give it another name",
+                labels.get(0)
+            )));
+        }
+        Ok(labels)
     }
 }
 

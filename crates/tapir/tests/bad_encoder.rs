@@ -69,7 +69,6 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
         ("/added_tokens", token(17, "[MASK]", false), "\"[MASK]\" with id 17"),
         ("/added_tokens", token(4, "play", false), "\"play\" with id 4"),
         ("/added_tokens", token(4, "play", true), "\"play\" with id 4"),
-        ("/post_processor", json!(null), "missing field `post_processor`"),
         ("/post_processor/type", json!("RobertaProcessing"), "between [CLS] and [SEP]"),
         ("/post_processor/single/0/SpecialToken/id", json!("[SEP]"), "between [CLS] and [SEP]"),
         ("/post_processor/single/1/Sequence/type_id", json!(1), "between [CLS] and [SEP]"),
@@ -94,9 +93,26 @@ fn what_a_tokenizer_has_that_is_not_supported_is_named() {
     // As `transformers` writes it for a list without this piece.
     let tokenizer = with(&good.tokenizer, "/added_tokens", token(17, "[MASK]", true));
     import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();
-    // As old versions wrote it.
-    let tokenizer = with(&good.tokenizer, "/model/type", json!(null));
-    import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();
+    // As old versions wrote it, and as `tokenizers` does after training.
+    for place in ["/model/type", "/post_processor"] {
+        let tokenizer = with(&good.tokenizer, place, json!(null));
+        import(&EncoderFiles { tokenizer, ..good.clone() }).unwrap();
+    }
+    // A sequence of one part is that part; one of two is not read.
+    for (part, list) in [
+        ("normalizer", "normalizers"),
+        ("pre_tokenizer", "pretokenizers"),
+        ("post_processor", "processors"),
+    ] {
+        let all: Value = serde_json::from_str(&good.tokenizer).unwrap();
+        let sequence = |count: usize| {
+            let sequence = json!({"type": "Sequence", list: vec![&all[part]; count]});
+            let tokenizer = with(&good.tokenizer, &format!("/{part}"), sequence);
+            EncoderFiles { tokenizer, ..good.clone() }
+        };
+        import(&sequence(1)).unwrap();
+        assert_refused(&sequence(2), "encoder/tokenizer.json", part);
+    }
     for text in ["", "{", "[]", "null", "\u{0}"] {
         let files = EncoderFiles { tokenizer: text.to_owned(), ..good.clone() };
         assert_refused(&files, "encoder/tokenizer.json", "");

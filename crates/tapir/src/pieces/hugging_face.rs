@@ -24,8 +24,9 @@ struct TokenizerJson {
     _decoder: Option<IgnoredAny>,
     #[serde(default)]
     added_tokens: Vec<AddedToken>,
-    normalizer: Normalizer,
+    normalizer: Value,
     pre_tokenizer: Value,
+    #[serde(default)]
     post_processor: Value,
     model: Value,
 }
@@ -95,7 +96,7 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
             return Err(invalid(format!("`model.{name}` is {found:?}, expected {expected:?}")));
         }
     }
-    let pre_tokenizer = &tokenizer.pre_tokenizer["type"];
+    let pre_tokenizer = &only(&tokenizer.pre_tokenizer, "pretokenizers")["type"];
     if pre_tokenizer != "BertPreTokenizer" {
         let reason = format!("`pre_tokenizer` is {pre_tokenizer}, expected BertPreTokenizer");
         return Err(invalid(reason));
@@ -119,19 +120,22 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
         );
         return Err(invalid(reason));
     }
-    let found = ends(&tokenizer.post_processor);
-    // Each end by its name and by its id: one that lied about the other would be another piece.
+    let processor = only(&tokenizer.post_processor, "processors");
+    // Each end by its name and by its id: one that lied about the other would be another piece. A
+    // file that says nothing of ends, as a newly trained one, leaves it to the encoder, which wants
+    // them.
     let expected = SPECIAL[1..].iter().map(|end| (*end, vec![vocab.get(*end).copied()]));
-    if found != Some(expected.collect()) {
+    if !processor.is_null() && ends(processor) != Some(expected.collect()) {
         let reason = format!(
             "`post_processor` is {}, expected one that puts a text between [CLS] and [SEP], all of \
              type 0, with the ids that these have in `model.vocab`",
-            shorten(&tokenizer.post_processor.to_string())
+            shorten(&processor.to_string())
         );
         return Err(invalid(reason));
     }
+    let normalizer = Normalizer::deserialize(only(&tokenizer.normalizer, "normalizers"));
     let Normalizer::BertNormalizer { clean_text, handle_chinese_chars, strip_accents, lowercase } =
-        tokenizer.normalizer;
+        normalizer.map_err(|error| invalid(format!("`normalizer`: {error}")))?;
     let rules = PieceRules {
         clean: clean_text,
         split_chinese: handle_chinese_chars,
@@ -140,6 +144,14 @@ pub(super) fn read(json: &str, file: &str) -> Result<(WordPieces, PieceRules)> {
         longest,
     };
     Ok((pieces, rules))
+}
+
+/// A part of a tokenizer, also where it is the only one of a sequence.
+fn only<'a>(part: &'a Value, list: &str) -> &'a Value {
+    match part[list].as_array().map(Vec::as_slice) {
+        Some([part]) if part["type"] != "Sequence" => part,
+        _ => part,
+    }
 }
 
 /// The pieces in the order of their ids, of which each from 0 on must be there once.
