@@ -77,6 +77,21 @@ fn two_columns_come_in_either_order() {
     }
 }
 
+/// Comments as treebanks and MultiCoNER have them, before a sentence; `#` is a word all the same.
+#[test]
+fn comments_and_blanks_at_the_ends_of_columns_are_no_part_of_a_sentence() {
+    for content in [
+        "# sent_id = 1\n# text = Play # 1\nplay O\n# O\n1 B-n\n",
+        "# id 0001\tdomain=en\nplay O\n# O\n1 B-n\n",
+        "play\tO   \n#\tO\n1 \tB-n\t\n".trim_end_matches("\t\n"),
+    ] {
+        let (_, all) = read_text(content);
+        assert_eq!(all, [labelled(&[("play", "O"), ("#", "O"), ("1", "B-n")])], "{content}");
+    }
+    let (_, all) = read_text("# O\nplay O\n");
+    assert_eq!(all, [labelled(&[("#", "O"), ("play", "O")])]);
+}
+
 #[test]
 fn carriage_returns_a_missing_last_newline_and_a_byte_order_mark_change_nothing() {
     let expected = vec![labelled(&[("a", "O"), ("b", "B-x")]), labelled(&[("c", "O")])];
@@ -188,6 +203,19 @@ fn bad_input_is_named_with_its_line() {
         message("a\tO\n\tO\n", &columns),
         "corpus:2: empty word or label in \"\\tO\"; expected a word and a label"
     );
+    assert_eq!(
+        message("a\tO\n\nb\tx\tO\n", &columns),
+        "corpus:3: 3 columns in \"b\\tx\\tO\", where the lines before have 2; expected as many in \
+         every line, or the number of each column (--word 1 --label 2)"
+    );
+    let long = "w".repeat(4097);
+    for (content, format_) in [
+        (format!("a O\n{long} O\n"), Format::Columns),
+        (format!("\n{{\"tokens\": [\"{long}\"], \"labels\": [\"O\"]}}\n"), Format::Jsonl),
+    ] {
+        let error = message(content, &format(format_));
+        assert_eq!(error, "corpus:2: a word of 4097 bytes; expected at most 4096");
+    }
     let fourth = Columns { label: Some(Column::from("ner")), ..Columns::default() };
     assert_eq!(
         message("a b c\n", &Options { columns: fourth, ..columns.clone() }),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     blocks::{Blocks, Parse},
-    writable,
+    check_word, writable,
 };
 use crate::{Result, Sentence, Text, lines::Lines};
 
@@ -180,6 +180,7 @@ fn parse_tsv(line: &str) -> Result<Sentence, String> {
             Some(slot) => format!("B-{}", slots[slot].name),
         };
         previous = slot;
+        check_word(word)?;
         sentence.push(word, &label);
     }
     if sentence.is_empty() || sentence.words.iter().any(Text::is_empty) {

@@ -1,6 +1,7 @@
 //! Sentences as blocks of lines with a blank line between: columns, CoNLL-U and
 //! Alarm/Reminder/Weather.
 
+use super::check_word;
 use crate::{Result, Sentence, lines::Lines};
 
 /// What a format makes of a line.
@@ -42,7 +43,10 @@ impl<P: Parse> Iterator for Blocks<P> {
                     continue;
                 }
                 Ok(Some(_)) if bad.is_some() => continue,
-                Ok(Some(line)) => self.parser.parse(line, &mut sentence),
+                Ok(Some(line)) => self
+                    .parser
+                    .parse(line, &mut sentence)
+                    .and_then(|()| sentence.words.last().map_or(Ok(()), |word| check_word(word))),
                 Ok(None) => break,
                 Err(error) if error.is_bad_line() => {
                     bad.get_or_insert(error);

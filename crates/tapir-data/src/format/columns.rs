@@ -2,8 +2,9 @@
 //! and many more.
 //!
 //! Columns are separated by tabs, or by spaces where a line has no tab. `-DOCSTART-` lines are
-//! skipped.
+//! skipped, and so are comments before a sentence: `# id = 1`, or `# ` and more words before a tab.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,9 @@ struct Parser {
     word: Position,
     label: Position,
     intent: Option<Position>,
+    /// How many columns the lines so far have, where one is counted from the end: another number
+    /// would make another column of it.
+    count: Cell<Option<usize>>,
 }
 
 /// Opens a column file.
@@ -107,28 +111,29 @@ pub(super) fn open(
         None => Position::FromStart(0),
     };
     let intent = columns.intent.as_ref().map(|column| columns.position(column)).transpose()?;
-    Ok(Blocks::new(lines, Parser { word, label, intent }))
+    Ok(Blocks::new(lines, Parser { word, label, intent, count: Cell::new(None) }))
 }
 
 impl Parse for Parser {
     fn parse(&self, line: &str, sentence: &mut Sentence) -> Result<(), String> {
-        if line.starts_with("-DOCSTART-") {
+        if line.starts_with("-DOCSTART-") || (sentence.is_empty() && is_comment(line)) {
             return Ok(());
         }
         let has_tab = line.as_bytes().contains(&b'\t');
-        let (line, separator) =
-            if has_tab { (line, b'\t') } else { (line.trim_matches(' '), b' ') };
+        let (line, separator) = (line.trim_matches(' '), if has_tab { b'\t' } else { b' ' });
         let (Some(word), Some(label)) =
             (self.word.column(line, separator), self.label.column(line, separator))
         else {
             return Err(self.too_few(line));
         };
+        let (word, label) = (word.trim_matches(' '), label.trim_matches(' '));
         if word.is_empty() || label.is_empty() {
             return Err(format!("empty word or label in {line:?}; expected a word and a label"));
         }
         if std::ptr::eq(word, label) {
             return Err(self.too_few(line));
         }
+        self.check_count(line)?;
         if let Some(intent) = self.intent.filter(|_| sentence.is_empty()) {
             let intent = intent.column(line, separator).filter(|intent| !intent.is_empty());
             let intent =
@@ -169,12 +174,23 @@ impl Position {
 }
 
 impl Parser {
+    fn check_count(&self, line: &str) -> Result<(), String> {
+        let from_end = |place| matches!(place, Position::FromEnd(_));
+        if ![Some(self.word), Some(self.label), self.intent].into_iter().flatten().any(from_end) {
+            return Ok(());
+        }
+        let found = count(line);
+        match self.count.replace(self.count.get().or(Some(found))) {
+            Some(before) if before != found => Err(format!(
+                "{found} columns in {line:?}, where the lines before have {before}; expected as many \
+                 in every line, or the number of each column (--word 1 --label 2)"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn too_few(&self, line: &str) -> String {
-        let found = if line.contains('\t') {
-            line.split('\t').count()
-        } else {
-            line.split(' ').filter(|column| !column.is_empty()).count()
-        };
+        let found = count(line);
         let needed = [self.word, self.label].map(|place| match place {
             Position::FromStart(number) | Position::FromEnd(number) => number + 1,
         });
@@ -183,6 +199,23 @@ impl Parser {
             "{found} column(s) in {line:?}; expected at least {needed}, separated by tabs or spaces"
         )
     }
+}
+
+/// How many columns a line has.
+fn count(line: &str) -> usize {
+    if line.contains('\t') {
+        line.split('\t').count()
+    } else {
+        line.split(' ').filter(|column| !column.is_empty()).count()
+    }
+}
+
+/// Is a line before a sentence's first word a comment, and not the word `#` with its label?
+fn is_comment(line: &str) -> bool {
+    let Some(text) = line.strip_prefix("# ") else { return false };
+    let (first, rest) = first_column(text, b'\t');
+    let is_pair = text.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+    rest.is_some() && !first.trim().is_empty() || is_pair
 }
 
 /// MIT's files exist in both orders: is the first of two columns the one of IOB labels?
@@ -210,9 +243,14 @@ fn is_iob(text: &str) -> bool {
 pub(super) fn render(sentence: &Sentence, text: &mut String) -> Result<(), String> {
     let holds = |c| !matches!(c, '\t' | '\n' | '\r');
     for (word, label) in sentence.tokens() {
-        if word.starts_with('\u{feff}') || word.starts_with("-DOCSTART-") {
+        if ["\u{feff}", "-DOCSTART-", "# "].iter().any(|start| word.starts_with(start)) {
             return Err(format!(
                 "the word {word:?} means something else in this format; write jsonl instead"
+            ));
+        }
+        if [word, label].iter().any(|text| text.starts_with(' ') || text.ends_with(' ')) {
+            return Err(format!(
+                "the word {word:?} or its label {label:?} ends with a space; write jsonl instead"
             ));
         }
         text.extend([writable("word", word, holds)?, "\t"]);

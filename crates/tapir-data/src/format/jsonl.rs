@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::check_word;
 use crate::{Result, Sentence, Text, lines::Lines};
 
 #[derive(Serialize, Deserialize)]
@@ -52,6 +53,7 @@ fn parse(line: &str) -> Result<Sentence, String> {
     if record.tokens.iter().chain(&record.labels).chain(&record.intent).any(Text::is_empty) {
         return Err("a token, label or intent is empty; expected text".into());
     }
+    record.tokens.iter().try_for_each(|word| check_word(word))?;
     Ok(Sentence { words: record.tokens, labels: record.labels, intent: record.intent })
 }
 

@@ -188,6 +188,15 @@ pub(crate) fn read_jsonl(name: &Path, text: &'static str) -> Reader {
     Reader { path: name.into(), format: Format::Jsonl, sentences, state: State::Empty }
 }
 
+/// Refuses a word that no session takes.
+fn check_word(word: &str) -> std::result::Result<(), String> {
+    let (bytes, limit) = (word.len(), tapir::LONGEST_WORD);
+    if bytes > limit {
+        return Err(format!("a word of {bytes} bytes; expected at most {limit}"));
+    }
+    Ok(())
+}
+
 impl Reader {
     /// The format being read.
     pub fn format(&self) -> Format {

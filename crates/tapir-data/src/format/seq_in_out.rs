@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::writable;
+use super::{check_word, writable};
 use crate::{Error, Result, Sentence, Text, lines::Lines};
 
 /// The directory that `path` means: itself, or the one that holds it when it is a `seq.in`.
@@ -86,14 +86,20 @@ impl Iterator for Pairs {
             let found = (sentence.words.len(), sentence.labels.len());
             match found {
                 (0, 0) => {}
-                (words, labels) if words == labels => match intent {
-                    None => return Some(Ok(sentence)),
-                    Some(intent) => {
-                        sentence.intent = intent.filter(|intent| !intent.is_empty());
-                        let known = sentence.intent.is_some();
-                        return Some(known.then_some(sentence).ok_or_else(|| self.no_intent()));
+                (words, labels) if words == labels => {
+                    if let Err(reason) = sentence.words.iter().try_for_each(|word| check_word(word))
+                    {
+                        return Some(Err(self.words.error(reason)));
                     }
-                },
+                    match intent {
+                        None => return Some(Ok(sentence)),
+                        Some(intent) => {
+                            sentence.intent = intent.filter(|intent| !intent.is_empty());
+                            let known = sentence.intent.is_some();
+                            return Some(known.then_some(sentence).ok_or_else(|| self.no_intent()));
+                        }
+                    }
+                }
                 _ => return Some(Err(self.unequal(found, has))),
             }
         }
