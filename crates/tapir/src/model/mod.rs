@@ -209,15 +209,17 @@ impl Model {
         }
     }
 
-    /// The reviser on a whole input, without a session: the label of every word and the intent, as
-    /// after the last word of a session that revises at each. What validation and full-sentence use need, at one
-    /// run instead of one per word.
+    /// The reviser on a whole input: the label of every word and the intent, as after the last word
+    /// of a session that revises at each. What validation and full-sentence use need, at one run
+    /// instead of one per word; where the input is longer than the reviser takes, at one per word,
+    /// for its first words then have the labels of earlier revisions.
     pub fn revise_whole<W: AsRef<str>>(
         &self,
         words: impl IntoIterator<Item = W>,
     ) -> Result<Revised> {
         let missing = || Error::MissingPart { mode: Mode::Restart, part: "reviser" };
         let reviser = self.reviser().ok_or_else(missing)?;
+        let words: Vec<W> = words.into_iter().collect();
         let mut given = Words::default();
         words.into_iter().for_each(|word| given.push(word.as_ref(), 1.0, self));
         if given.is_empty() {
@@ -226,21 +228,13 @@ impl Model {
         let (delay, limit) = (self.config().delay, self.config().max_length);
         let mut labels = vec![0; given.len()];
         (0..delay).for_each(|_| given.push_row(Vocabulary::NULL, self));
-        let too_long = |size: usize, what: &str, limit: usize| {
-            let reason =
-                format!("an input of {size} {what}, delay included, is longer than {limit}");
-            Err(Error::invalid("input", reason))
-        };
-        if given.len() > limit {
-            return too_long(given.len(), "words", limit);
-        }
         let input: Vec<u32> = match self.config().bert() {
             None => given.rows().collect(),
             Some(_) => given.pieces().collect(),
         };
-        if let Some(room) = self.config().bert().map(BertConfig::room).filter(|r| *r < input.len())
-        {
-            return too_long(input.len(), "word pieces", room);
+        let room = self.config().bert().map_or(usize::MAX, BertConfig::room);
+        if given.len() > limit || (self.config().reads_pieces() && input.len() > room) {
+            return self.revise_word_by_word(&words);
         }
         let width = self.labels().len();
         Ok(with_scratch(|scratch| {
@@ -251,6 +245,17 @@ impl Model {
             let intent = self.intents().map(|intents| intents.best(&scratch.intents[..known]));
             Revised { labels, intent }
         }))
+    }
+
+    /// The same, a word at a time.
+    fn revise_word_by_word(&self, words: &[impl AsRef<str>]) -> Result<Revised> {
+        let options = SessionOptions::new().mode(Mode::Restart).undo(words.len());
+        let mut session = self.session_with(options)?;
+        session.update(words)?;
+        session.finish()?;
+        let intent = session.intent().map(|intent| intent.label);
+        let intent = intent.zip(self.intents()).and_then(|(label, intents)| intents.id(&label));
+        Ok(Revised { labels: session.label_ids().to_vec(), intent })
     }
 
     /// Bytes of packed weights that every step of the first pass reads, and every run of the
