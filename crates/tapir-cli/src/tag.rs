@@ -139,9 +139,11 @@ impl Tag {
         let tokenizer =
             if self.pretokenized { Tokenizer::Whitespace } else { model.config().tokenizer };
         let (tag, place) = (Arc::new(self), Arc::<str>::from(name));
-        let last = if tag.no_final_pass { FinalPass::Policy } else { FinalPass::Revise };
         // With so much undo a session holds every label until the sentence is printed.
-        let options = tag.model.session_options().final_pass(last).undo(LONGEST_SENTENCE);
+        let mut options = tag.model.session_options().undo(LONGEST_SENTENCE);
+        if tag.no_final_pass {
+            options = options.final_pass(FinalPass::Policy);
+        }
         let sessions: Vec<Session> =
             (0..threads).map(|_| model.session_with(options)).collect::<Result<_, _>>()?;
         let workers = sessions.into_iter().map(|mut session| {

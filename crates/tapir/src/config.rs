@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::LARGEST;
-use crate::{Calibration, Decoding, Error, PieceRules, Result, Tokenizer};
+use crate::{Calibration, Decoding, Error, FinalPass, PieceRules, Result, Tokenizer};
 
 /// The version of the model format that this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -48,6 +48,9 @@ pub struct Config {
     /// The default threshold τ of the policy.
     #[serde(default = "half")]
     pub threshold: f32,
+    /// What happens at the end of an utterance, unless a session is told otherwise.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub final_pass: FinalPass,
     /// The longest input that the reviser takes, in words; also the largest window of a session.
     #[serde(default = "max_length")]
     pub max_length: usize,
@@ -246,6 +249,7 @@ impl Default for Config {
             outside: false,
             processor: None,
             controller: None,
+            final_pass: FinalPass::default(),
             reviser: None,
             calibration: Calibration::default(),
             provenance: serde_json::Map::new(),

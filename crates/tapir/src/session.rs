@@ -100,7 +100,7 @@ impl Session {
         Self {
             mode: options.mode.unwrap_or_else(|| model.default_mode()),
             threshold: options.threshold.unwrap_or(config.threshold),
-            final_pass: options.final_pass,
+            final_pass: options.final_pass.unwrap_or(config.final_pass),
             history: History::new(
                 &model,
                 options.window.unwrap_or(config.max_length),

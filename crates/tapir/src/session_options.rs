@@ -43,7 +43,7 @@ pub struct SessionOptions {
     pub(crate) threshold: Option<f32>,
     pub(crate) window: Option<usize>,
     pub(crate) undo: usize,
-    pub(crate) final_pass: FinalPass,
+    pub(crate) final_pass: Option<FinalPass>,
     pub(crate) keep_revisions: bool,
     pub(crate) settled: Option<f32>,
 }
@@ -55,7 +55,7 @@ impl Default for SessionOptions {
             threshold: None,
             window: None,
             undo: 32,
-            final_pass: FinalPass::default(),
+            final_pass: None,
             keep_revisions: false,
             settled: None,
         }
@@ -98,11 +98,12 @@ impl SessionOptions {
         self
     }
 
-    /// What [`Session::finish`](crate::Session::finish) does after the last word. Default:
-    /// [`FinalPass::Revise`].
+    /// What [`Session::finish`](crate::Session::finish) does after the last word. Default: the
+    /// model's own choice, which is [`FinalPass::Revise`] unless its reviser alone is worse than both
+    /// passes together.
     #[must_use]
     pub fn final_pass(mut self, pass: FinalPass) -> Self {
-        self.final_pass = pass;
+        self.final_pass = Some(pass);
         self
     }
 
