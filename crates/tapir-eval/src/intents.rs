@@ -9,8 +9,8 @@ use crate::{Dataset, Record, Summary};
 /// Up to this many words [`IntentScores::right_after`] follows an utterance.
 const FOLLOWED: usize = 12;
 
-/// Scores of the intents of a record. At each step a session has one intent, so that the measures of
-/// labels (§5) are those of a sequence of single answers.
+/// Scores of the intents of a record, of the sentences that have one. At each step a session has one
+/// intent, so that the measures of labels (§5) are those of a sequence of single answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntentScores {
     /// The share of sentences with the right intent in the end.
@@ -37,7 +37,11 @@ impl IntentScores {
         let delay = record.setting.delay;
         let (mut right, mut semantic) = (0, 0);
         let (mut overhead, mut time, mut correct, mut until) = (vec![], vec![], vec![], vec![]);
-        for (example, run) in dataset.examples.iter().zip(&record.runs) {
+        let with_intent = || {
+            let runs = dataset.examples.iter().zip(&record.runs);
+            runs.filter(|(example, _)| example.intent.is_some())
+        };
+        for (example, run) in with_intent() {
             let Some(last) = run.intents.last() else { continue };
             let steps = run.intents.len();
             let changes = run.intents.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -52,7 +56,7 @@ impl IntentScores {
                 until.push(since);
             }
         }
-        let sentences = dataset.examples.len();
+        let sentences = with_intent().count();
         let longest = dataset.examples.iter().map(|example| example.words.len() + delay).max();
         let followed = FOLLOWED.min(longest.unwrap_or(0));
         let by = |words: usize| until.iter().filter(|since| **since <= words).count();

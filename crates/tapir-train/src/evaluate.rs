@@ -59,11 +59,12 @@ pub fn evaluate(
     let right = outputs.iter().zip(sentences).filter(|(answer, sentence)| {
         answer.intent.is_some() && answer.intent.as_deref() == sentence.intent.as_deref()
     });
+    let with_intent = sentences.iter().filter(|sentence| sentence.intent.is_some()).count();
     let share = |count: usize, all: usize| 100.0 * count as f64 / all.max(1) as f64;
     Ok(Validation {
         score: 100.0 * score_of(&labels, model, sentences, score),
         revised: (mode == Mode::TwoPass).then(|| share(revised, steps)),
-        intent: model.intents().map(|_| share(right.count(), sentences.len())),
+        intent: model.intents().map(|_| share(right.count(), with_intent)),
     })
 }
 
