@@ -15,7 +15,10 @@ tapir=${TAPIR:-tapir}
   {snips,movie,ewt,arw}-bert
 
 for name in "$@"; do
-  task=${name%%-*} preset=small/${name%%-*} corpora=$data
+  task=${name%-generator}
+  task=${task%-d[12]}
+  task=${task%-*}
+  preset=small/$task corpora=$data
   flags=()
   case $task in
     # Written sentences of another kind, by the recipe for CoNLL-2003.

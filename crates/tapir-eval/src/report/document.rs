@@ -51,18 +51,23 @@ impl Report {
         if entries.is_empty() {
             return Err(Error::Empty { what: "the list of results".to_owned() });
         }
-        // The paper's order of tasks, then its order of models; tasks of the user's own come last.
+        // The paper's order of tasks, then its order of models; tasks of the user's own come last, and
+        // so do models that the paper has not: those with a pretrained reviser, and those whose policy
+        // was trained once more, on the generator's actions.
         let place = |entry: &Results| {
             PAPER.iter().position(|p| p.task == entry.task).unwrap_or(PAPER.len())
         };
-        let kind = |entry: &Results| entry.model.reviser == Some(ReviserKind::LinearTransformer);
+        let kind = |entry: &Results| {
+            let kinds = [ReviserKind::LinearTransformer, ReviserKind::Bert];
+            let kind = kinds.iter().position(|kind| entry.model.reviser == Some(*kind));
+            (kind, entry.model.delay, entry.model.name.ends_with("-generator"))
+        };
         entries.sort_by(|a, b| {
-            (place(a), &a.task, &b.split, kind(a), a.model.delay, &a.model.name).cmp(&(
-                place(b),
-                &b.task,
+            let (first, second) = ((place(a), &a.task), (place(b), &b.task));
+            (first, &b.split, kind(a), &a.model.name).cmp(&(
+                second,
                 &a.split,
                 kind(b),
-                b.model.delay,
                 &b.model.name,
             ))
         });

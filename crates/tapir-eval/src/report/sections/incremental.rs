@@ -59,7 +59,8 @@ impl Report {
             parts.push(Part::Table(table));
         }
         let text = "Edit overhead (EO), correction time score (CT) and relative correctness (RC), means over sentences. For a \
-                    delayed model they are those of its shifted output; Δ is the reference's output held back.";
+                    delayed model they are those of its shifted output; Δ is the reference's output held back. \
+                    The reference of a task is the reviser of its first model.";
         Section { title: "Incremental behaviour", text: text.to_owned(), parts }
     }
 }
