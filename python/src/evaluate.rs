@@ -131,7 +131,7 @@ fn without_examples(dataset: &Dataset) -> Dataset {
 fn numbered(fault: tapir_eval::Error, before: usize) -> PyErr {
     use tapir_eval::Error::{Sentence, TooLong};
     error(match fault {
-        Sentence { sentence, source } => Sentence { sentence: before + sentence - 1, source },
+        Sentence { sentence, cause } => Sentence { sentence: before + sentence - 1, cause },
         TooLong { sentence, words, limit } => {
             TooLong { sentence: before + sentence - 1, words, limit }
         }

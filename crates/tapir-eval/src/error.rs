@@ -16,12 +16,12 @@ pub enum Error {
     #[error(transparent)]
     Data(#[from] tapir_data::Error),
     /// A sentence could not be labelled.
-    #[error("sentence {sentence}: {source}")]
+    #[error("sentence {sentence}: {cause}")]
     Sentence {
         /// The sentence, counted from 1.
         sentence: usize,
-        /// What the model said.
-        source: tapir::Error,
+        /// What the model said. Not a `source`, for the message holds it already.
+        cause: tapir::Error,
     },
     /// There is nothing to evaluate.
     #[error("{what} is empty: there is nothing to evaluate")]

@@ -172,7 +172,7 @@ impl SentenceRun {
 /// Names the sentence at fault, counted from 1.
 pub(crate) fn numbered(error: Error, index: usize) -> Error {
     match error {
-        Error::Model(source) => Error::Sentence { sentence: index + 1, source },
+        Error::Model(cause) => Error::Sentence { sentence: index + 1, cause },
         other => other,
     }
 }

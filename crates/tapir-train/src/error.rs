@@ -10,12 +10,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {cause}", path = path.display())]
     Io {
         /// The file or directory at fault.
         path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
+        /// What the operating system said. Not a `source`, for the message holds it already.
+        cause: std::io::Error,
     },
     /// A preset, checkpoint or setting is not usable.
     #[error("{place}: {reason}")]
@@ -66,7 +66,7 @@ impl Error {
     }
 
     /// An [`Error::Io`] about `path`.
-    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Self::Io { path: path.into(), source }
+    pub fn io(path: impl Into<PathBuf>, cause: std::io::Error) -> Self {
+        Self::Io { path: path.into(), cause }
     }
 }
