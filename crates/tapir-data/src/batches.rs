@@ -1,6 +1,6 @@
 //! Sentences as numbers, and batches of them in an order that the seed fixes.
 
-use tapir::{Labels, Vocabulary};
+use tapir::{Affixes, Labels, Vocabulary};
 
 use crate::{Error, Random, Result, Sentence, Text};
 
@@ -12,6 +12,8 @@ pub struct Example {
     pub ids: Vec<u32>,
     /// The words themselves, without the NULL tokens: what reads more of them than their rows.
     pub words: Vec<Text>,
+    /// How they are written, where a model reads that; else empty.
+    pub affixes: Vec<Affixes>,
     /// The label expected at each step; none in the first steps of a delayed model.
     pub labels: Vec<Option<u16>>,
     /// Is REVISE expected at a step? Empty where no policy is trained.
@@ -44,6 +46,7 @@ impl Example {
         Self {
             ids: self.ids[..steps(self.ids.len())].to_vec(),
             words: self.words[..steps(self.words.len())].to_vec(),
+            affixes: self.affixes[..steps(self.affixes.len())].to_vec(),
             labels: self.labels[..steps(self.labels.len())].to_vec(),
             actions: self.actions[..steps(self.actions.len())].to_vec(),
             teacher: self.teacher[..steps(self.ids.len()) * labels].to_vec(),
@@ -101,6 +104,9 @@ pub struct Batch {
     pub lengths: Vec<usize>,
     /// Rows of the vocabulary, [sentences × length].
     pub ids: Vec<u32>,
+    /// How its words are written, [sentences × length]; nothing for padding and where no model reads
+    /// it.
+    pub affixes: Vec<Affixes>,
     /// Label and weight of each row; padding weighs nothing.
     pub labels: Vec<[f32; 2]>,
     /// Action (1 is REVISE) and weight of each row.
@@ -149,6 +155,7 @@ impl Batch {
             length,
             lengths,
             ids: vec![Vocabulary::PAD; rows],
+            affixes: vec![Affixes::NONE; rows],
             labels: vec![[0.0; 2]; rows],
             actions: vec![[0.0; 2]; rows],
             teacher: Vec::new(),
@@ -170,6 +177,9 @@ impl Batch {
                     Order::Time => t * sentences + b,
                 };
                 batch.ids[row] = *id;
+                if let Some(affixes) = example.affixes.get(t) {
+                    batch.affixes[row] = *affixes;
+                }
                 if !example.teacher.is_empty() {
                     let said = &example.teacher[t * width..(t + 1) * width];
                     batch.teacher[row * width..(row + 1) * width].copy_from_slice(said);

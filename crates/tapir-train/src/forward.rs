@@ -50,7 +50,7 @@ pub fn logits(
 mod tests {
     use std::collections::BTreeMap;
 
-    use tapir::{Config, Labels, TensorWriter, Vocabulary};
+    use tapir::{Affixes, Config, Labels, TensorWriter, Vocabulary};
     use tapir_data::{Example, Order, Revision, Totals};
 
     use super::*;
@@ -75,6 +75,8 @@ mod tests {
     fn batch(order: Order) -> Batch {
         let example = |ids: &[u32], seed: usize| Example {
             ids: ids.to_vec(),
+            // The last word is written as nothing, as a NULL token is.
+            affixes: ids[1..].iter().map(|id| Affixes::of(&format!("Word-{}", id % 5))).collect(),
             labels: (0..ids.len())
                 .map(|t| (t > 0 || seed > 0).then_some(((t + seed) % 4) as u16))
                 .collect(),
@@ -234,6 +236,7 @@ mod tests {
         let json = r#""reviser": {"kind": "transformer", "layers": 2, "hidden": 8, "feed_forward": 12, "heads": 2}"#;
         check(json, Objective::Reviser);
         check(&format!("\"intents\": 3, {json}"), Objective::Reviser);
+        check(&json.replace("\"heads\": 2", "\"heads\": 2, \"affixes\": 5"), Objective::Reviser);
     }
 
     #[test]
@@ -314,6 +317,8 @@ mod tests {
             config.processor.as_mut().unwrap().spelling = Some(6);
             (config.intents, config.outside) = (3, true);
             check_config(&config, Objective::FirstPass);
+            config.processor.as_mut().unwrap().affixes = Some(5);
+            check_config(&config, Objective::FirstPass);
         }
     }
 
@@ -322,12 +327,14 @@ mod tests {
     fn a_first_pass_that_reads_spellings_agrees_with_the_engine() {
         let Parts { mut config, labels, vocabulary, pieces, .. } = tapir::doctest::pretrained();
         config.controller = None;
+        config.processor.as_mut().unwrap().affixes = Some(7);
         let parts = Parts { pieces, ..Parts::random(config, labels, vocabulary, 7).unwrap() };
         let words = ["play", "zithers", "by", "zither", "?", "zithers"];
         let ids = words.iter().map(|word| parts.vocabulary.id(word)).collect();
         let mut example = Example {
             ids,
             words: words.map(Into::into).to_vec(),
+            affixes: words.map(Affixes::of).to_vec(),
             labels: vec![Some(0); words.len()],
             ..Example::default()
         };
@@ -361,6 +368,42 @@ mod tests {
             session.step_logits(0).unwrap().to_vec()
         };
         assert_ne!(answer("zither"), answer("zithers"));
+    }
+
+    /// A reviser that reads how words are written, unknown ones too, as the engine does; a NULL token
+    /// of a delayed model is written as nothing.
+    #[test]
+    fn a_reviser_that_reads_affixes_agrees_with_the_engine() {
+        for delay in 0..2 {
+            let Parts { mut config, labels, vocabulary, .. } = tapir::doctest::parts();
+            (config.processor, config.controller, config.delay) = (None, None, delay);
+            config.reviser.as_mut().unwrap().affixes = Some(7);
+            let parts = Parts::random(config, labels, vocabulary, 7).unwrap();
+            let words = ["play", "Zithers", "by", "zither", "?", "Zithers"];
+            let null = std::iter::repeat_n(Vocabulary::NULL, delay);
+            let ids = words.iter().map(|word| parts.vocabulary.id(word)).chain(null).collect();
+            let example = Example {
+                ids,
+                affixes: words.map(Affixes::of).to_vec(),
+                labels: vec![None; words.len() + delay],
+                ..Example::default()
+            };
+            let totals = Totals { labels: 1, actions: 1, intents: 1 };
+            let batch = Batch::new(&[&example], Order::Sentence, totals);
+            let Logits { labels: ours, .. } =
+                logits(&parts, None, Objective::Reviser, &batch).unwrap();
+            let labels = parts.labels.len();
+            let model = parts.load().unwrap();
+            let options = tapir::SessionOptions::new().mode(tapir::Mode::Restart);
+            let mut session = model.session_with(options).unwrap();
+            words.iter().for_each(|word| _ = session.push(word).unwrap());
+            session.finish().unwrap();
+            for (step, ours) in ours.chunks_exact(labels).enumerate() {
+                for (a, b) in ours.iter().zip(session.step_logits(step).unwrap()) {
+                    assert!((a - b).abs() < 1e-5, "delay {delay}, step {step}: {a} is not {b}");
+                }
+            }
+        }
     }
 
     #[test]

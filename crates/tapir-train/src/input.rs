@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use tapir::{Config, Vocabulary, WordVectors};
+use tapir::{Affixes, Config, Vocabulary, WordVectors};
 use tapir_data::Batch;
 
 use crate::affine::Affine;
-use crate::weights::{POSITIONS, TrainedRows, tensor};
+use crate::weights::{AFFIXES, POSITIONS, TrainedRows, tensor};
 use crate::{Leaves, Lexicon, Objective, Spellings};
 
 /// The distinct words of a batch: few, so that each is looked up, projected and updated once.
@@ -19,10 +19,23 @@ pub(crate) struct Words {
     /// Means of the pieces of words that are read by their spelling, [spelled, d]. Never empty where
     /// there are spellings, so that every batch has a gradient of what reads them.
     spelled: Option<Tensor<2>>,
-    /// For each word of the batch its place in trained rows, frozen and spelled ones, [rows].
+    /// How words are written, where a pass reads that.
+    written: Option<Written>,
+    /// For each word of the batch its place in trained rows, frozen and spelled ones, or among those
+    /// of them that differ in how they are written, [rows].
     index: Tensor<1, Int>,
     /// Where they are word pieces: their positions, ascending, and that of each, [rows].
     positions: Option<(Vec<u32>, Tensor<1, Int>)>,
+}
+
+/// The distinct words of a batch by how they are written: a row may stand for several, as UNK does.
+struct Written {
+    /// For each its place in trained rows, frozen and spelled ones, [words].
+    places: Tensor<1, Int>,
+    /// Rows of the table of affixes, ascending. Never empty.
+    trained: Vec<u32>,
+    /// How often each word has each of them, [words, trained].
+    counts: Tensor<2>,
 }
 
 impl Words {
@@ -37,12 +50,28 @@ impl Words {
         if objective == Objective::Reviser && config.reads_pieces() {
             Self::of_pieces(&batch.ids, batch.length, device)
         } else {
-            Self::new(&batch.ids, lexicon, config.vector_gain, device)
+            let (processor, reviser) = (&config.processor, &config.reviser);
+            let affixes = match objective {
+                Objective::Reviser | Objective::Generator => {
+                    reviser.as_ref().and_then(|r| r.affixes)
+                }
+                Objective::FirstPass | Objective::Policy => {
+                    processor.as_ref().and_then(|p| p.affixes)
+                }
+            };
+            Self::new(batch, lexicon, config.vector_gain, affixes, device)
         }
     }
 
-    /// Looks up `ids`, [rows].
-    fn new(ids: &[u32], lexicon: Lexicon, gain: f32, device: &Device) -> Self {
+    /// Looks up words, and how they are written in a table of `affixes` rows if there is one.
+    fn new(
+        batch: &Batch,
+        lexicon: Lexicon,
+        gain: f32,
+        affixes: Option<usize>,
+        device: &Device,
+    ) -> Self {
+        let ids = &batch.ids;
         let Lexicon { vocabulary, spellings, .. } = lexicon;
         let mut places: BTreeMap<u32, usize> = ids.iter().map(|id| (*id, 0)).collect();
         places.insert(Vocabulary::UNK, 0);
@@ -61,8 +90,14 @@ impl Words {
             let means = ids.iter().flat_map(|id| spellings.mean(*id)).copied().collect();
             tensor(means, [ids.len(), spellings.width()], device)
         });
-        let index = integers(ids.iter().map(|id| places[id]), device);
-        Self { trained, frozen, spelled, index, positions: None }
+        let places = ids.iter().map(|id| places[id]);
+        let Some(rows) = affixes else {
+            let index = integers(places, device);
+            return Self { trained, frozen, spelled, written: None, index, positions: None };
+        };
+        let (written, index) =
+            Written::new(places.zip(batch.affixes.iter().copied()), rows, device);
+        Self { trained, frozen, spelled, written: Some(written), index, positions: None }
     }
 
     /// Looks up word pieces, [sentences × length].
@@ -73,7 +108,7 @@ impl Words {
         let positions = integers((0..ids.len()).map(|row| row % length), device);
         let positions = Some(((0..length as u32).collect(), positions));
         let trained = places.into_keys().collect();
-        Self { trained, frozen: None, spelled: None, index, positions }
+        Self { trained, frozen: None, spelled: None, written: None, index, positions }
     }
 
     /// Are they word pieces?
@@ -83,8 +118,9 @@ impl Words {
 
     /// Which rows of a table this batch trains.
     pub(crate) fn trained(&self, table: &str) -> &[u32] {
-        match &self.positions {
-            Some((positions, _)) if table == POSITIONS => positions,
+        match (&self.positions, &self.written) {
+            (Some((positions, _)), _) if table == POSITIONS => positions,
+            (_, Some(written)) if table.ends_with(AFFIXES) => &written.trained,
             _ => &self.trained,
         }
     }
@@ -107,6 +143,31 @@ impl Words {
             Some((_, index)) => distinct.select(0, index.clone()),
             None => distinct,
         }
+    }
+}
+
+impl Written {
+    /// Of words by their place and how they are written; also says for each which of them it is.
+    fn new(
+        words: impl Iterator<Item = (usize, Affixes)> + Clone,
+        rows: usize,
+        device: &Device,
+    ) -> (Self, Tensor<1, Int>) {
+        let mut distinct: BTreeMap<(usize, Affixes), usize> =
+            words.clone().map(|word| (word, 0)).collect();
+        distinct.values_mut().enumerate().for_each(|(place, slot)| *slot = place);
+        let used = distinct.keys().flat_map(|(_, affixes)| Affixes::rows(affixes.hashes(), rows));
+        // One at least, so that every batch has a gradient of the table.
+        let mut columns: BTreeMap<usize, usize> = used.chain([0]).map(|row| (row, 0)).collect();
+        columns.values_mut().enumerate().for_each(|(column, slot)| *slot = column);
+        let mut counts = vec![0.0; distinct.len() * columns.len()];
+        for ((_, affixes), counts) in distinct.keys().zip(counts.chunks_exact_mut(columns.len())) {
+            Affixes::rows(affixes.hashes(), rows).for_each(|row| counts[columns[&row]] += 1.0);
+        }
+        let counts = tensor(counts, [distinct.len(), columns.len()], device);
+        let places = integers(distinct.keys().map(|(place, _)| *place), device);
+        let trained = columns.into_keys().map(|row| row as u32).collect();
+        (Self { places, trained, counts }, integers(words.map(|word| distinct[&word]), device))
     }
 }
 
@@ -133,13 +194,23 @@ pub(crate) struct Input {
     projection: Option<Affine>,
     /// From means of pieces to vectors of words.
     spelling: Option<Affine>,
+    /// The rows of this batch of how words are written, [trained, embedding].
+    affixes: Option<Tensor<2>>,
 }
 
 impl Input {
-    /// `PASS.embedding` and, if there are any, `PASS.projection` and `PASS.spelling`.
-    pub(crate) fn new(leaves: &Leaves, pass: &str, projection: bool, spelling: bool) -> Self {
+    /// `PASS.embedding` and, if there are any, `PASS.projection`, `PASS.spelling` and
+    /// `PASS.affixes`.
+    pub(crate) fn new(
+        leaves: &Leaves,
+        pass: &str,
+        projection: bool,
+        spelling: bool,
+        affixes: bool,
+    ) -> Self {
         let affine = |part: &str| Affine::new(leaves, &format!("{pass}.{part}"));
         Self {
+            affixes: affixes.then(|| leaves.get(&format!("{pass}{AFFIXES}"))),
             rows: leaves.get(&format!("{pass}.embedding")),
             projection: projection.then(|| affine("projection")),
             spelling: spelling.then(|| affine("spelling")),
@@ -154,6 +225,10 @@ impl Input {
         }
         if let (Some(spelling), Some(spelled)) = (&self.spelling, &words.spelled) {
             x = Tensor::cat(vec![x, spelling.forward(spelled.clone())], 0);
+        }
+        if let (Some(affixes), Some(written)) = (&self.affixes, &words.written) {
+            let written_as = written.counts.clone().matmul(affixes.clone());
+            x = x.select(0, written.places.clone()) + written_as;
         }
         if let Some(projection) = &self.projection {
             x = projection.forward(x);

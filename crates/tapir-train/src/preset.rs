@@ -130,7 +130,7 @@ pub struct Teaching {
     /// How often the policy is trained anew on sentences that it has read itself; the first time it
     /// learns from sentences that were revised exactly where it pays.
     pub rounds: usize,
-    /// Cross-fitting: the training sentences are divided into so many folds, and each is taught by
+    /// Cross-fitting of the policy: the training sentences are divided into so many folds, and each is taught by
     /// a reviser that was trained on the others. 1 for none.
     pub folds: usize,
     /// Sentences made of others' slots, for each training sentence so many: the reviser, which has
@@ -182,6 +182,10 @@ pub struct WordTable {
     /// on words that it knows.
     #[serde(default)]
     pub spelling: bool,
+    /// Passes that read words read how they are written, too: their shape, beginning and endings,
+    /// by tables of so many rows ([`tapir::Affixes`]). Absent if they do not.
+    #[serde(default)]
+    pub affixes: Option<usize>,
     /// A batch updates only the rows of its own words. Without it every row follows its momentum,
     /// as the paper's.
     #[serde(default)]
@@ -322,6 +326,10 @@ impl Preset {
         if self.processor.spelling.is_some() {
             return refuse("`processor.spelling` is the encoder's; set `words.spelling`".into());
         }
+        let own = self.reviser.sizes().and_then(|reviser| reviser.affixes);
+        if own.or(self.processor.affixes).is_some() {
+            return refuse("`affixes` are of both passes; set `words.affixes`".into());
+        }
         let missing = |key: &str| {
             let actions = if key == "training.policy" { "reviser" } else { "generator" };
             refuse(format!("`{key}` is missing: `actions = \"{actions}\"` needs it"))
@@ -389,6 +397,12 @@ impl Preset {
     ) -> Config {
         let pieces = reviser.as_ref().filter(|reviser| reviser.bert.is_some());
         let spelling = pieces.filter(|_| self.words.spelling).map(|reviser| reviser.hidden);
+        let affixes = self.words.affixes;
+        // Word pieces say how words are written by themselves.
+        let reviser = reviser.map(|sizes| match sizes.bert {
+            None => ReviserConfig { affixes, ..sizes },
+            Some(_) => sizes,
+        });
         Config {
             task: task.name.clone(),
             scheme: task.scheme.of_model(),
@@ -400,7 +414,7 @@ impl Preset {
             embedding_dim: dim,
             vector_gain: gain,
             vectors: vectors.map(str::to_owned),
-            processor: Some(ProcessorConfig { spelling, ..self.processor.clone() }),
+            processor: Some(ProcessorConfig { spelling, affixes, ..self.processor.clone() }),
             controller: Some(self.controller.clone()),
             reviser,
             ..Config::default()
@@ -429,8 +443,7 @@ impl Preset {
                 hidden,
                 feed_forward,
                 heads,
-                norm: None,
-                bert: None,
+                ..ReviserConfig::default()
             }),
             ..self.config(task, None, dim, vectors, gain)
         })

@@ -52,6 +52,7 @@ impl Processor {
                 "processor",
                 sizes.projection.is_some(),
                 sizes.spelling.is_some(),
+                sizes.affixes.is_some(),
             ),
             layers: (0..sizes.layers).map(layer).collect(),
             output: Affine::new(leaves, "processor.output"),

@@ -43,6 +43,8 @@ impl TrainedRows {
 
 /// The table of an encoder's learned positions.
 pub(crate) const POSITIONS: &str = "reviser.positions";
+/// What the tables of how words are written are called, after their pass.
+pub(crate) const AFFIXES: &str = ".affixes";
 /// The table of its word pieces.
 const PIECES: &str = "reviser.pieces";
 
@@ -89,7 +91,8 @@ impl Stored {
     }
 
     fn is_table(&self) -> bool {
-        self.name.ends_with(".embedding") || [PIECES, POSITIONS].contains(&self.name.as_str())
+        let rows = [".embedding", AFFIXES].iter().any(|end| self.name.ends_with(end));
+        rows || [PIECES, POSITIONS].contains(&self.name.as_str())
     }
 
     /// Columns of the tensor on disk; a vector is a matrix of one column there, and of one row in
@@ -127,7 +130,8 @@ impl Weights {
                 let table = if stored.name.ends_with(".embedding") {
                     table(&stored.name, vocabulary, config.embedding_dim, pretrained, seed)
                 } else {
-                    // An encoder brings its own: see `start_from`.
+                    // An encoder brings its own (see `start_from`), and a word is its own row at first,
+                    // however it is written.
                     let [rows, width] = [stored.shape[0], stored.shape[1]];
                     TrainedRows { width, values: vec![0.0; rows * width] }
                 };

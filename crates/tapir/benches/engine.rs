@@ -26,22 +26,9 @@ const WORDS: usize = 1000;
 fn snips() -> Parts {
     let config = Config {
         task: "random".into(),
-        processor: Some(ProcessorConfig {
-            layers: 1,
-            hidden: 512,
-            projection: None,
-            spelling: None,
-        }),
+        processor: Some(ProcessorConfig::default()),
         controller: Some(ControllerConfig::default()),
-        reviser: Some(ReviserConfig {
-            kind: ReviserKind::Transformer,
-            layers: 4,
-            hidden: 512,
-            feed_forward: 2048,
-            heads: 8,
-            norm: None,
-            bert: None,
-        }),
+        reviser: Some(ReviserConfig::default()),
         ..Config::default()
     };
     let labels = Labels::new((0..73).map(|i| format!("B-{i}"))).expect("labels");
@@ -53,8 +40,12 @@ fn snips() -> Parts {
 /// of the presets `pretrained/`. Words that are given by their id have one piece each.
 fn pretrained() -> Parts {
     let Parts { mut config, labels, vocabulary, .. } = snips();
-    config.processor =
-        Some(ProcessorConfig { layers: 1, hidden: 256, projection: Some(192), spelling: None });
+    config.processor = Some(ProcessorConfig {
+        layers: 1,
+        hidden: 256,
+        projection: Some(192),
+        ..ProcessorConfig::default()
+    });
     config.controller = Some(ControllerConfig {
         hidden: 128,
         inputs: vec![ControllerInput::State, ControllerInput::Output],
@@ -67,6 +58,7 @@ fn pretrained() -> Parts {
         feed_forward: 1536,
         heads: 12,
         norm: None,
+        affixes: None,
         bert: Some(BertConfig { pieces: 3, ..BertConfig::default() }),
     });
     let parts = Parts::random(config, labels, vocabulary, 1).expect("sizes that fit");

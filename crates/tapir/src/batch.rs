@@ -117,7 +117,8 @@ fn read_with(sessions: &mut [&mut Session], scratch: &mut Scratch) {
     let mut streams = std::mem::take(&mut scratch.streams);
     streams.ids.clear();
     for session in &mut *sessions {
-        streams.ids.push(session.begin_step());
+        session.begin_step();
+        streams.ids.extend_from_slice(session.history().last_row());
     }
     match (mode, model.first_pass()) {
         (Mode::Restart, _) | (_, None) => {

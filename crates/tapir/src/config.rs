@@ -103,6 +103,10 @@ pub struct ProcessorConfig {
     /// of its pieces in the reviser's table, whose size, `reviser.hidden`, this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spelling: Option<usize>,
+    /// How many rows there are for the [`Affixes`](crate::Affixes) of words, if they are read beside
+    /// the word's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affixes: Option<usize>,
 }
 
 /// Sizes of the controller and its memory.
@@ -149,6 +153,10 @@ pub struct ReviserConfig {
     /// Layer normalisation; by default the one that the authors used with this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm: Option<NormKind>,
+    /// How many rows there are for the [`Affixes`](crate::Affixes) of words, if they are read beside
+    /// the word's own; none of a reviser that reads word pieces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affixes: Option<usize>,
     /// What a reviser of kind [`Bert`](ReviserKind::Bert) has besides, and no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bert: Option<BertConfig>,
@@ -241,6 +249,7 @@ impl Default for Config {
             tokenizer: Tokenizer::default(),
             delay: 0,
             threshold: half(),
+            final_pass: FinalPass::default(),
             max_length: max_length(),
             embedding_dim: 300,
             vector_gain: one(),
@@ -249,7 +258,6 @@ impl Default for Config {
             outside: false,
             processor: None,
             controller: None,
-            final_pass: FinalPass::default(),
             reviser: None,
             calibration: Calibration::default(),
             provenance: serde_json::Map::new(),
@@ -260,7 +268,7 @@ impl Default for Config {
 /// The paper's for SNIPS.
 impl Default for ProcessorConfig {
     fn default() -> Self {
-        Self { layers: 1, hidden: 512, projection: None, spelling: None }
+        Self { layers: 1, hidden: 512, projection: None, spelling: None, affixes: None }
     }
 }
 
@@ -275,7 +283,8 @@ impl Default for ControllerConfig {
 impl Default for ReviserConfig {
     fn default() -> Self {
         let kind = ReviserKind::Transformer;
-        Self { kind, layers: 4, hidden: 512, feed_forward: 2048, heads: 8, norm: None, bert: None }
+        let (norm, affixes, bert) = (None, None, None);
+        Self { kind, layers: 4, hidden: 512, feed_forward: 2048, heads: 8, norm, affixes, bert }
     }
 }
 
@@ -381,6 +390,7 @@ impl Config {
             size("processor.layers", p.layers)?;
             size("processor.hidden", p.hidden)?;
             size("processor.projection", p.projection.unwrap_or(1))?;
+            size("processor.affixes", p.affixes.unwrap_or(1))?;
         }
         if let Some(c) = &self.controller {
             size("controller.layers", c.layers)?;
@@ -398,11 +408,17 @@ impl Config {
             size("reviser.hidden", r.hidden)?;
             size("reviser.feed_forward", r.feed_forward)?;
             size("reviser.heads", r.heads)?;
+            size("reviser.affixes", r.affixes.unwrap_or(1))?;
             if r.hidden % r.heads != 0 {
                 let reason = format!(
                     "`reviser.heads` ({}) must divide `reviser.hidden` ({})",
                     r.heads, r.hidden
                 );
+                return Err(Error::invalid(file, reason));
+            }
+            if r.bert.is_some() && r.affixes.is_some() {
+                let reason =
+                    "`reviser.affixes` are of words: a reviser of kind `bert` reads pieces";
                 return Err(Error::invalid(file, reason));
             }
             if r.bert.is_some() != (r.kind == ReviserKind::Bert) {
@@ -487,6 +503,9 @@ impl Config {
         if let Some(p) = &self.processor {
             let x = p.projection.unwrap_or(self.embedding_dim);
             tables.push(("processor.embedding".to_owned(), vec![words, self.embedding_dim]));
+            if let Some(rows) = p.affixes {
+                tables.push(("processor.affixes".to_owned(), vec![rows, self.embedding_dim]));
+            }
             if p.projection.is_some() {
                 affine("processor.projection".into(), x, self.embedding_dim);
             }
@@ -519,6 +538,9 @@ impl Config {
             let norm = match &r.bert {
                 None => {
                     tables.push(("reviser.embedding".to_owned(), vec![words, self.embedding_dim]));
+                    if let Some(rows) = r.affixes {
+                        tables.push(("reviser.affixes".to_owned(), vec![rows, self.embedding_dim]));
+                    }
                     affine("reviser.projection".into(), d, self.embedding_dim);
                     "reviser.norm"
                 }
@@ -556,6 +578,12 @@ impl Config {
     /// Does a pass read words by their row in the vocabulary?
     fn reads_rows(&self) -> bool {
         self.processor.is_some() || self.bert().is_none()
+    }
+
+    /// Does a pass read how words are written?
+    pub fn reads_affixes(&self) -> bool {
+        let first = self.processor.as_ref().and_then(|processor| processor.affixes);
+        first.or(self.reviser.as_ref().and_then(|reviser| reviser.affixes)).is_some()
     }
 
     /// Does its reviser read word pieces, and not words?

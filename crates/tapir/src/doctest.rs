@@ -12,7 +12,7 @@ pub fn parts() -> Parts {
     let config = Config {
         task: "doctest".to_owned(),
         embedding_dim: 8,
-        processor: Some(ProcessorConfig { layers: 1, hidden: 8, projection: None, spelling: None }),
+        processor: Some(ProcessorConfig { layers: 1, hidden: 8, ..ProcessorConfig::default() }),
         controller: Some(ControllerConfig {
             layers: 1,
             hidden: 8,
@@ -25,8 +25,7 @@ pub fn parts() -> Parts {
             hidden: 8,
             feed_forward: 16,
             heads: 2,
-            norm: None,
-            bert: None,
+            ..ReviserConfig::default()
         }),
         ..Config::default()
     };

@@ -302,6 +302,7 @@ impl BertJson {
             feed_forward: self.intermediate_size,
             heads: self.num_attention_heads,
             norm: None,
+            affixes: None,
             bert: Some(BertConfig {
                 pieces: pieces.len(),
                 positions: self.max_position_embeddings,

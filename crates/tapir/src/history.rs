@@ -12,7 +12,7 @@ use crate::decode::{Decoder, Search};
 use crate::lists::Lists;
 use crate::tape::{Reach, Rows, Tape};
 use crate::word::{Identity, Word, Words};
-use crate::{Action, BertConfig, Model};
+use crate::{Action, Affixes, BertConfig, Model};
 
 /// The steps of a session. Those older than its window and undo are forgotten, now and then.
 pub(crate) struct History {
@@ -29,7 +29,8 @@ pub(crate) struct History {
     identities: Tape<Identity>,
     /// How likely it is, as the recogniser last said, that this word stays.
     heard: Tape<f32>,
-    /// What the passes read of it (the input buffer): rows of the vocabulary.
+    /// What the passes read of it (the input buffer): its row of the vocabulary and, if the model
+    /// reads that, how it is written.
     rows: Tape<u32>,
     /// Its word pieces, if the reviser reads pieces.
     pieces: Lists<u32>,
@@ -149,7 +150,7 @@ impl History {
             room: config.bert().map(BertConfig::room),
             identities: Tape::new(Reach::Window, 1),
             heard: Tape::new(Reach::Window, 1),
-            rows: Tape::new(Reach::Window, 1),
+            rows: Tape::new(Reach::Window, model.word_width()),
             pieces: Lists::new(Reach::Window),
             states: Tape::of_states(Reach::Memory, state),
             controls: Tape::of_states(Reach::Memory, control),
@@ -235,7 +236,7 @@ impl History {
     pub(crate) fn push_word(&mut self, word: Word, pieces: impl IntoIterator<Item = u32>) {
         self.identities.push(&[word.identity]);
         self.heard.push(&[word.heard]);
-        self.rows.push(&[word.row]);
+        self.rows.extend(word.read(self.rows.width()));
         if self.room.is_some() {
             self.pieces.push(pieces);
         }
@@ -338,11 +339,21 @@ impl History {
         self.memory.rows_mut(t - count..t).copy_from_slice(entries);
     }
 
-    /// What the reviser reads: the words in the window, as rows of the vocabulary or as word pieces.
-    /// The one place from which its input comes.
+    /// What the passes read of the word of the step that has been begun.
+    pub(crate) fn last_row(&self) -> &[u32] {
+        self.rows.row(self.len() - 1)
+    }
+
+    /// What the reviser reads: the words in the window, as rows of the vocabulary, with how they are
+    /// written if the model reads that, or as word pieces. The one place from which its input comes.
     pub(crate) fn reviser_input(&self) -> &[u32] {
         let window = self.window_start()..self.len();
         if self.room.is_some() { self.pieces.lists(window) } else { self.rows.rows(window) }
+    }
+
+    /// How many words or word pieces that is.
+    pub(crate) fn revision_size(&self) -> usize {
+        if self.room.is_some() { self.reviser_input().len() } else { self.revised_words() }
     }
 
     /// How many words that is.
@@ -451,8 +462,9 @@ impl History {
         if mark.steps < self.len() {
             let step = mark.steps;
             let (identity, row) = (self.identities.row(step)[0], self.rows.row(step)[0]);
+            let affixes = Affixes::read(&self.rows.row(step)[1..]);
             let pieces = self.room.map_or(&[][..], |_| self.pieces.lists(step..step + 1));
-            unread.push_front(Word::new(identity, row, self.heard.row(step)[0]), pieces);
+            unread.push_front(Word::new(identity, row, affixes, self.heard.row(step)[0]), pieces);
         }
         while self.revisions.len() > mark.revisions
             && let Some(revision) = self.revisions.pop_back()

@@ -76,8 +76,7 @@ pub fn import(
         processor: Some(ProcessorConfig {
             layers: lstm_layers,
             hidden,
-            projection: None,
-            spelling: None,
+            ..ProcessorConfig::default()
         }),
         controller: Some(ControllerConfig {
             layers: controller_layers,
@@ -91,8 +90,7 @@ pub fn import(
             hidden: d,
             feed_forward,
             heads: options.heads,
-            norm: None,
-            bert: None,
+            ..ReviserConfig::default()
         }),
         ..Config::default()
     };

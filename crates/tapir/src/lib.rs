@@ -47,6 +47,7 @@
 //! Files are named as the paper names its ideas: `model/processor.rs`, `model/memory.rs`,
 //! `model/controller.rs`, `model/policy.rs`, `model/reviser/`. `batch.rs` is Algorithm 1.
 
+mod affixes;
 pub mod batch;
 mod bytes;
 mod calibration;
@@ -88,6 +89,7 @@ pub mod vectors;
 mod vocabulary;
 mod word;
 
+pub use affixes::Affixes;
 pub use bytes::Bytes;
 pub use calibration::{Calibration, Evidence, Logistic};
 pub use config::{

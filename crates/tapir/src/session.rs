@@ -305,7 +305,7 @@ impl Session {
     }
 
     /// Ends the utterance: flushes the delay, then revises a last time unless [`FinalPass::Policy`]
-    /// was asked for.
+    /// was asked for, or is what the model's configuration says.
     ///
     /// Afterwards only [`reset`](Self::reset) and questions are possible.
     pub fn finish(&mut self) -> Result<Finish> {
@@ -350,7 +350,7 @@ impl Session {
 
     /// How many words, or word pieces, a revision would read now: what it costs.
     pub fn revision_size(&self) -> usize {
-        self.history.reviser_input().len()
+        self.history.revision_size()
     }
 
     /// What has changed since an update was last taken. The session counts it as told, and forgets
@@ -657,10 +657,9 @@ impl Session {
     }
 
     /// Begins a step with the next unread word, which there must be, and gives its row.
-    pub(crate) fn begin_step(&mut self) -> u32 {
+    pub(crate) fn begin_step(&mut self) {
         let (word, pieces) = self.unread.pop_front().expect("a session with a word to read");
         self.history.push_word(word, pieces);
-        word.row
     }
 
     /// After the first pass of a step, whose logits are in the history.

@@ -74,6 +74,12 @@ impl<T: Copy + Default> Tape<T> {
         &self.data
     }
 
+    /// Appends a row of values one by one.
+    pub(crate) fn extend(&mut self, row: impl IntoIterator<Item = T>) {
+        self.data.extend(row);
+        debug_assert!(self.data.len().is_multiple_of(self.width));
+    }
+
     pub(crate) fn push(&mut self, row: &[T]) {
         debug_assert_eq!(row.len(), self.width);
         self.data.extend_from_slice(row);

@@ -3,15 +3,18 @@
 use std::collections::VecDeque;
 
 use crate::model::{FIRST, with_scratch};
-use crate::{Model, Vocabulary};
+use crate::{Affixes, Model, Vocabulary};
 
 /// A word that a session was given. Whatever a pass reads of it is derived once, when it is given:
-/// the row of the word table, and its pieces if the reviser reads pieces ([`Words`]).
+/// the row of the word table, how it is written, and its pieces if the reviser reads pieces
+/// ([`Words`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     pub(crate) identity: Identity,
     /// Its row in the [`Vocabulary`]; all words without a row of their own share one.
     pub(crate) row: u32,
+    /// How it is written, if the model reads that.
+    pub(crate) affixes: Affixes,
     /// How likely it is, as the recogniser has it, that the word stays.
     pub(crate) heard: f32,
     /// How many pieces it has.
@@ -19,17 +22,24 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    pub(crate) fn new(identity: Identity, row: u32, heard: f32) -> Self {
-        Self { identity, row, heard, pieces: 0 }
+    pub(crate) fn new(identity: Identity, row: u32, affixes: Affixes, heard: f32) -> Self {
+        Self { identity, row, affixes, heard, pieces: 0 }
     }
 
-    fn from_text(text: &str, heard: f32, vocabulary: &Vocabulary) -> Self {
-        Self::new(Identity::of(text.as_bytes()), vocabulary.id(text), heard)
+    fn from_text(text: &str, heard: f32, vocabulary: &Vocabulary, affixes: bool) -> Self {
+        let affixes = if affixes { Affixes::of(text) } else { Affixes::NONE };
+        Self::new(Identity::of(text.as_bytes()), vocabulary.id(text), affixes, heard)
     }
 
     /// A row without a text is a word of its own.
     fn from_row(row: u32) -> Self {
-        Self::new(Identity(u128::from(row)), row, 1.0)
+        Self::new(Identity(u128::from(row)), row, Affixes::NONE, 1.0)
+    }
+
+    /// What passes that read words read of it: its row, and how it is written if one of them reads
+    /// that. As long as the model's [`word_width`](Model::word_width).
+    pub(crate) fn read(&self, width: usize) -> impl Iterator<Item = u32> {
+        std::iter::once(self.row).chain(*self.affixes.hashes()).take(width)
     }
 }
 
@@ -45,7 +55,8 @@ pub(crate) struct Words {
 impl Words {
     /// Adds a word as it is written, and how likely it is to stay.
     pub(crate) fn push(&mut self, text: &str, heard: f32, model: &Model) {
-        let word = Word::from_text(text, heard, model.vocabulary());
+        let affixes = model.config().reads_affixes();
+        let word = Word::from_text(text, heard, model.vocabulary(), affixes);
         match model.splitter() {
             None => self.push_back(word, []),
             Some(splitter) => with_scratch(|scratch| {
@@ -101,9 +112,9 @@ impl Words {
         self.words.iter().map(|word| word.heard)
     }
 
-    /// Their rows.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().map(|word| word.row)
+    /// What is [read](Word::read) of each, end to end.
+    pub(crate) fn rows(&self, width: usize) -> impl Iterator<Item = u32> {
+        self.words.iter().flat_map(move |word| word.read(width))
     }
 
     /// Their pieces.
@@ -171,11 +182,14 @@ mod tests {
     #[test]
     fn words_are_equal_when_their_texts_are() {
         let vocabulary = Vocabulary::new(["play"]).unwrap();
-        let word = |text| Word::from_text(text, 1.0, &vocabulary);
+        let word = |text| Word::from_text(text, 1.0, &vocabulary, true);
         assert_eq!(word("play").identity, word("play").identity);
         let (a, b) = (word("zither"), word("zithers"));
         assert_eq!((a.row, b.row), (Vocabulary::UNK, Vocabulary::UNK));
         assert_ne!(a.identity, b.identity);
+        assert_ne!(a.affixes, b.affixes);
+        assert!(a.read(1).eq([Vocabulary::UNK]));
+        assert!(a.read(5).skip(1).eq(*a.affixes.hashes()));
         assert_ne!(Word::from_row(Vocabulary::UNK).identity, a.identity);
         // The published value of FNV-1a for "a".
         assert_eq!(a.identity, Identity::of(b"zither"));

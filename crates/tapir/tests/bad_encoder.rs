@@ -412,6 +412,9 @@ fn configurations_that_cannot_be_are_refused() {
         ("/delay", json!(usize::MAX), "expected at least 18446744073709551615"),
         ("/embedding_dim", json!(null), "`embedding_dim` is 0, expected 1 to"),
         ("/processor/spelling", json!(7), "expected the size of the reviser's pieces, 8"),
+        ("/processor/affixes", json!(0), "`processor.affixes` is 0, expected 1 to"),
+        ("/processor/affixes", json!(1 << 20), "`processor.affixes` is 1048576, expected 1 to"),
+        ("/reviser/affixes", json!(9), "`reviser.affixes` are of words"),
     ] {
         let json = with(&json, place, value);
         let message = tapir::Config::from_json(&json, "config.json").expect_err(says).to_string();

@@ -38,12 +38,7 @@ impl Bed {
             delay,
             max_length,
             embedding_dim: 6,
-            processor: Some(ProcessorConfig {
-                layers: 1,
-                hidden: 6,
-                projection: None,
-                spelling: None,
-            }),
+            processor: Some(ProcessorConfig { layers: 1, hidden: 6, ..ProcessorConfig::default() }),
             controller: Some(ControllerConfig {
                 layers: 1,
                 hidden: 6,
@@ -56,8 +51,7 @@ impl Bed {
                 hidden: 8,
                 feed_forward: 8,
                 heads: 2,
-                norm: None,
-                bert: None,
+                ..ReviserConfig::default()
             }),
             ..Config::default()
         };

@@ -27,7 +27,7 @@ pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
         delay,
         max_length: 30,
         embedding_dim: 6,
-        processor: Some(ProcessorConfig { layers: 1, hidden: 7, projection: None, spelling: None }),
+        processor: Some(ProcessorConfig { layers: 1, hidden: 7, ..ProcessorConfig::default() }),
         controller: Some(ControllerConfig {
             layers: 2,
             hidden: 5,
@@ -40,8 +40,7 @@ pub(crate) fn model(kind: ReviserKind, delay: usize, seed: u64) -> Model {
             hidden: 8,
             feed_forward: 9,
             heads: 2,
-            norm: None,
-            bert: None,
+            ..ReviserConfig::default()
         }),
         ..Config::default()
     };

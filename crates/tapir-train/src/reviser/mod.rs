@@ -116,7 +116,13 @@ impl Reviser {
             None => {
                 let norm = Norm::new(leaves, "reviser.norm", sizes);
                 (
-                    Stage::Words(Input::new(leaves, "reviser", true, false)),
+                    Stage::Words(Input::new(
+                        leaves,
+                        "reviser",
+                        true,
+                        false,
+                        sizes.affixes.is_some(),
+                    )),
                     Activation::Relu,
                     Some(norm),
                 )

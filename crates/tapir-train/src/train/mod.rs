@@ -12,8 +12,8 @@ use std::time::Duration;
 use burn::tensor::Device;
 use serde::Serialize;
 use tapir::{
-    Bytes, Calibration, Config, Encoder, Labels, Mode, Model, Parts, Precision, TensorWriter,
-    Vocabulary, WordPieces, WordVectors,
+    Affixes, Bytes, Calibration, Config, Encoder, FinalPass, Labels, Mode, Model, Parts, Precision,
+    TensorWriter, Vocabulary, WordPieces, WordVectors,
 };
 use tapir_data::{
     Corpus, Example, Metric, Order, Random, Sentence, Split, Task, Text, VocabularyOptions,
@@ -598,6 +598,11 @@ impl<'a> TrainingRun<'a> {
         let generator = self.parts(config, &[&weights])?.load()?;
         let sentences = self.train_sentences();
         _ = on_event(Event::Started(StageName::Actions, sentences.len()));
+        if self.config.reads_affixes() {
+            for example in &mut examples {
+                example.affixes = example.words.iter().map(|word| Affixes::of(word)).collect();
+            }
+        }
         let actions = derive_actions(&generator, &sentences)?;
         actions::write(&self.result(StageName::Actions), &sentences, &actions)?;
         _ = on_event(Event::Actions(&ActionStats::of(&actions)));

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Affine, FIRST};
+use super::scratch::take;
+use super::{Affine, FIRST, word_width};
 use crate::kernels;
 use crate::tensors::{RowTable, Tensors};
 use crate::vectors::WordVectors;
-use crate::{Config, Result, Vocabulary};
+use crate::{Affixes, Config, Result, Vocabulary};
 
 /// Each of the two passes has an input stage of its own.
 pub(crate) struct Input {
@@ -19,6 +20,10 @@ pub(crate) struct Input {
     embedding: usize,
     projection: Option<Affine>,
     spelling: Option<Box<Spelling>>,
+    /// [rows, embedding], of how words are written, and how many rows there are.
+    affixes: Option<(RowTable, usize)>,
+    /// How many values stand for a word in what is given.
+    width: usize,
 }
 
 /// Vectors of words that have no row, from how they are written.
@@ -29,10 +34,11 @@ struct Spelling {
     affine: Affine,
 }
 
-/// Words as the first pass reads them: a row of the vocabulary each and, where unknown words are
-/// read by their spelling, their pieces.
+/// Words as the first pass reads them: a row of the vocabulary each, how it is written where a pass
+/// of the model reads that, and their pieces where unknown words are read by their spelling.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
+    /// Row and hashes, end to end.
     pub(crate) ids: &'a [u32],
     /// Those of all words, end to end; empty where nobody reads them.
     pub(crate) pieces: &'a [u32],
@@ -48,23 +54,29 @@ impl<'a> Given<'a> {
 }
 
 impl Input {
-    /// Reads `PASS.embedding` and, for a projection to `projection` values, `PASS.projection`.
+    /// Reads `PASS.embedding`, for a projection to `projection` values `PASS.projection`, and for
+    /// how words are written `PASS.affixes`, of so many rows.
     pub(crate) fn load(
         tensors: &Tensors,
         pass: &str,
         config: &Config,
         vocabulary: &Vocabulary,
         projection: Option<usize>,
+        affixes: Option<usize>,
     ) -> Result<Self> {
+        let width = word_width(config);
         let embedding = config.embedding_dim;
         let words = vocabulary.len();
         let table = tensors.table(&format!("{pass}.embedding"), words, embedding)?;
         let projection = projection
             .map(|size| Affine::load(tensors, &format!("{pass}.projection"), size, embedding))
             .transpose()?;
+        let affixes = affixes
+            .map(|rows| Ok((tensors.table(&format!("{pass}.affixes"), rows, embedding)?, rows)));
+        let (affixes, spelling) = (affixes.transpose()?, None);
         let vectors = vocabulary.vectors().cloned();
         let gain = config.vector_gain;
-        Ok(Self { table, words, vectors, gain, embedding, projection, spelling: None })
+        Ok(Self { table, words, vectors, gain, embedding, projection, spelling, affixes, width })
     }
 
     /// Reads `PASS.spelling`, too, which makes vectors of the reviser's `pieces` of size `d`.
@@ -91,6 +103,11 @@ impl Input {
         self.projection.as_ref().map_or(self.embedding, Affine::outputs)
     }
 
+    /// How many values stand for a word.
+    pub(crate) fn word_width(&self) -> usize {
+        self.width
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         let spelling = self.spelling.as_ref().map(|spelling| &spelling.affine);
         self.projection.iter().chain(spelling).map(Affine::bytes).sum()
@@ -104,7 +121,7 @@ impl Input {
         work: &mut Vec<f32>,
         scratch: &mut kernels::Scratch,
     ) {
-        let rows = words.ids.len();
+        let rows = words.ids.len() / self.width;
         // Also the room of means, which are read before the projection writes there.
         let (vectors, other) = if self.projection.is_some() { (work, x) } else { (x, work) };
         self.rows(words.ids, vectors);
@@ -112,8 +129,18 @@ impl Input {
             for (word, out) in vectors.chunks_exact_mut(self.embedding).enumerate() {
                 let start = word.checked_sub(1).map_or(0, |before| words.ends[before]);
                 let pieces = &words.pieces[start..words.ends[word]];
-                if words.ids[word] == Vocabulary::UNK && !pieces.is_empty() {
+                if words.ids[word * self.width] == Vocabulary::UNK && !pieces.is_empty() {
                     spelling.read(pieces, out, other, scratch);
+                }
+            }
+        }
+        if let Some((table, count)) = &self.affixes {
+            let affix = take(other, self.embedding);
+            let written = words.ids.chunks_exact(self.width).map(|word| &word[1..]);
+            for (hashes, out) in written.zip(vectors.chunks_exact_mut(self.embedding)) {
+                for row in Affixes::rows(hashes, *count) {
+                    table.read(row, affix);
+                    out.iter_mut().zip(&*affix).for_each(|(out, value)| *out += value);
                 }
             }
         }
@@ -123,9 +150,10 @@ impl Input {
         }
     }
 
-    fn rows(&self, ids: &[u32], out: &mut Vec<f32>) {
-        out.resize(ids.len() * self.embedding, 0.0);
-        for (id, out) in ids.iter().zip(out.chunks_exact_mut(self.embedding)) {
+    fn rows(&self, words: &[u32], out: &mut Vec<f32>) {
+        out.resize(words.len() / self.width * self.embedding, 0.0);
+        let ids = words.iter().step_by(self.width);
+        for (id, out) in ids.zip(out.chunks_exact_mut(self.embedding)) {
             let id = *id as usize;
             match (&self.vectors, id.checked_sub(self.words)) {
                 (Some(vectors), Some(row)) => {

@@ -25,8 +25,8 @@ use crate::pieces::Splitter;
 use crate::tensors::Tensors;
 use crate::word::Words;
 use crate::{
-    BertConfig, Config, Error, Labels, Mode, Parts, Result, Session, SessionOptions, Vocabulary,
-    WordPieces,
+    Affixes, BertConfig, Config, Error, Labels, Mode, Parts, Result, Session, SessionOptions,
+    Vocabulary, WordPieces,
 };
 
 /// A loaded model. Cloning shares it; every session of every thread reads the same weights.
@@ -221,7 +221,7 @@ impl Model {
         let reviser = self.reviser().ok_or_else(missing)?;
         let words: Vec<W> = words.into_iter().collect();
         let mut given = Words::default();
-        words.into_iter().for_each(|word| given.push(word.as_ref(), 1.0, self));
+        words.iter().for_each(|word| given.push(word.as_ref(), 1.0, self));
         if given.is_empty() {
             return Ok(Revised::default());
         }
@@ -229,7 +229,7 @@ impl Model {
         let mut labels = vec![0; given.len()];
         (0..delay).for_each(|_| given.push_row(Vocabulary::NULL, self));
         let input: Vec<u32> = match self.config().bert() {
-            None => given.rows().collect(),
+            None => given.rows(self.word_width()).collect(),
             Some(_) => given.pieces().collect(),
         };
         let room = self.config().bert().map_or(usize::MAX, BertConfig::room);
@@ -284,6 +284,11 @@ impl Model {
         self.0.first_pass.as_ref()
     }
 
+    /// How many values the passes read of a word: its row, and how it is written if one reads that.
+    pub(crate) fn word_width(&self) -> usize {
+        word_width(self.config())
+    }
+
     /// How words are cut into pieces, if the reviser reads pieces.
     pub(crate) fn splitter(&self) -> Option<Splitter<'_>> {
         let Parts { config, pieces, .. } = self.parts();
@@ -295,6 +300,11 @@ impl Model {
     pub(crate) fn reviser(&self) -> Option<&Reviser> {
         self.0.reviser.as_ref()
     }
+}
+
+/// See [`Model::word_width`].
+fn word_width(config: &Config) -> usize {
+    1 + if config.reads_affixes() { Affixes::COUNT } else { 0 }
 }
 
 impl std::fmt::Debug for Model {

@@ -28,7 +28,8 @@ impl Processor {
         labels: usize,
     ) -> Result<Self> {
         let hidden = sizes.hidden;
-        let mut input = Input::load(tensors, "processor", config, vocabulary, sizes.projection)?;
+        let (pass, projection, affixes) = ("processor", sizes.projection, sizes.affixes);
+        let mut input = Input::load(tensors, pass, config, vocabulary, projection, affixes)?;
         if let (Some(d), Some(bert)) = (sizes.spelling, config.bert()) {
             input = input.with_spelling(tensors, "processor", bert.pieces, d)?;
         }
@@ -96,7 +97,8 @@ impl Processor {
         intents: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        let (streams, n, size) = (words.ids.len(), self.hidden, self.state_size());
+        let (n, size) = (self.hidden, self.state_size());
+        let streams = words.ids.len() / self.input.word_width();
         self.input.embed(words, &mut scratch.x, &mut scratch.joined, &mut scratch.kernel);
         let gates = take(&mut scratch.gates, streams * 4 * n);
         for (l, layer) in self.layers.iter().enumerate() {

@@ -95,6 +95,7 @@ fn parts_with(positions: std::ops::Range<usize>) -> impl Strategy<Value = Parts>
                         hidden,
                         projection,
                         spelling: bert.as_ref().filter(|_| seed % 3 > 0).map(|_| heads * head),
+                        affixes: [None, Some(1), Some(9)][seed as usize / 7 % 3],
                     }),
                     controller: Some(ControllerConfig {
                         layers: c_layers,
@@ -109,6 +110,7 @@ fn parts_with(positions: std::ops::Range<usize>) -> impl Strategy<Value = Parts>
                         feed_forward: ff,
                         heads,
                         norm: None,
+                        affixes: [None, Some(6)][seed as usize / 11 % 2].filter(|_| bert.is_none()),
                         bert,
                     }),
                     ..Config::default()

@@ -114,8 +114,8 @@ impl Reviser {
     /// Leaves the logits of all words, [words, labels], in `scratch.logits`, and those of the intent
     /// of each input, [inputs, intents], in `scratch.intents`.
     ///
-    /// An input is rows of the vocabulary, one per word, or word pieces, of which the first of each
-    /// word has the bit [`FIRST`].
+    /// An input is what is read of words, a row of the vocabulary and perhaps how it is written, or
+    /// word pieces, of which the first of each word has the bit [`FIRST`].
     pub(crate) fn run(&self, ids: &[u32], ends: &[usize], scratch: &mut Scratch) {
         let d = self.output.inputs();
         match &self.input {

@@ -19,7 +19,8 @@ impl Words {
         vocabulary: &Vocabulary,
     ) -> Result<Self> {
         let d = sizes.hidden;
-        let input = Input::load(tensors, "reviser", config, vocabulary, Some(d))?;
+        let (pass, affixes) = ("reviser", sizes.affixes);
+        let input = Input::load(tensors, pass, config, vocabulary, Some(d), affixes)?;
         Ok(Self { input, positions: Positions::sinusoidal(config.max_length, d) })
     }
 
@@ -36,12 +37,12 @@ impl Words {
             &mut scratch.joined,
             &mut scratch.kernel,
         );
-        let (d, mut start) = (self.input.size(), 0);
-        for end in ends {
+        let (d, width, mut start) = (self.input.size(), self.input.word_width(), 0);
+        scratch.ends.clear();
+        scratch.ends.extend(ends.iter().map(|end| end / width));
+        for end in &scratch.ends {
             self.positions.add(&mut scratch.x[start * d..end * d]);
             start = *end;
         }
-        scratch.ends.clear();
-        scratch.ends.extend_from_slice(ends);
     }
 }
