@@ -36,6 +36,7 @@ impl Calibrate {
             Some(_) => {}
         }
         let (model, dataset, folder) = self.subject.open()?;
+        self.subject.part.warn_of_training(&model);
         let outside: Vec<Vec<String>> = self
             .outside
             .iter()

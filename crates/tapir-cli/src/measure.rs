@@ -57,7 +57,7 @@ pub(crate) fn model_and<'a>(
 /// Which sentences of a task
 #[derive(Args)]
 pub(crate) struct Part {
-    /// The split: train, valid or test [default: test]
+    /// The split: train, valid or test [default: test; valid where something is fitted or chosen]
     #[arg(long, value_parser = split)]
     pub(crate) split: Option<Split>,
     /// The folder that holds the corpus [default: the folder of the task under data]
@@ -96,6 +96,24 @@ impl Subject {
 }
 
 impl Part {
+    /// Says so where what is about to be fitted or chosen would be on sentences that the model was
+    /// trained on.
+    pub(crate) fn warn_of_training(&self, model: &Model) {
+        let preset = model.config().provenance.get("preset");
+        let with_valid = preset.and_then(|preset| preset.get("with_valid")?.as_bool());
+        let seen = match self.split {
+            Some(Split::Train) => true,
+            Some(Split::Valid) => with_valid == Some(true),
+            _ => false,
+        };
+        if seen {
+            eprintln!(
+                "warning: the model was trained on these sentences, and looks better on them than on \
+                 others; what is fitted or chosen here is too confident"
+            );
+        }
+    }
+
     pub(crate) fn open(&self, model: &Path, task: &str) -> Result<(Model, Dataset)> {
         let model = Model::find(model)?;
         let task = Task::open(task)?;

@@ -52,6 +52,9 @@ impl Sweep {
             }
         }
         let (model, dataset, folder) = self.subject.open()?;
+        if self.choose.is_some() {
+            self.subject.part.warn_of_training(&model);
+        }
         let since = Instant::now();
         let list = match (self.thresholds.is_empty(), self.choose.is_some()) {
             (false, _) => self.thresholds,

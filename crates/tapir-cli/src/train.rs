@@ -133,7 +133,7 @@ impl Train {
         let Some(test) = &run.test else {
             writeln!(
                 out,
-                "stages are still missing: run `tapir train {}` for all of them",
+                "stages are still missing: the same command without --stage runs them (preset {})",
                 self.recipe.preset
             )?;
             return Ok(());
@@ -156,13 +156,20 @@ impl Train {
                 scores.first_pass.score
             )?;
         }
-        if let Some(advice) = run.valid.unwrap_or(*test).advice() {
-            eprintln!("warning: {advice}");
+        if let Some(advice) = run.valid.unwrap_or(*test).advice(run.choice.as_ref()) {
+            let split = if run.valid.is_some() { "validation" } else { "test" };
+            eprintln!("warning, from {split}: {advice}");
+        }
+        if run.valid.is_some_and(|valid| valid.reviser.score < valid.tapir.score) {
+            eprintln!(
+                "note: the reviser alone is worse than both passes together, so that sessions of \
+                 this model make no last revision (`final_pass` of its config.json)"
+            );
         }
         if let Some(path) = &self.results {
             let json = serde_json::json!({
                 "provenance": provenance, "preset": self.recipe.preset, "settings": preset,
-                "seed": preset.seed, "stages": run.reports, "choice": run.choice,
+                "seed": preset.seed, "stages": run.stages, "choice": run.choice,
                 "valid": run.valid, "test": test,
             });
             write_atomically(path, (serde_json::to_string_pretty(&json)? + "\n").as_bytes())?;

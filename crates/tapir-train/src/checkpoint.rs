@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tapir_data::write_atomically;
 
 use crate::weights::{tensor, values};
-use crate::{AdamW, Error, Result, StageName, StageReport, Validation, Weights};
+use crate::{AdamW, Error, Result, StageReport, Validation, Weights};
 
 /// Where a stage stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,9 +82,9 @@ pub(crate) fn save(
     Ok(write_atomically(path, &bytes)?)
 }
 
-/// How a finished stage ended.
-pub(crate) fn read_report(folder: &Path, stage: StageName) -> Result<StageReport> {
-    let path = folder.join(format!("{}.json", stage.name()));
+/// How a finished part of a stage ended.
+pub(crate) fn read_report(folder: &Path, part: &str) -> Result<StageReport> {
+    let path = folder.join(format!("{part}.json"));
     let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
     serde_json::from_slice(&bytes).map_err(|error| Error::invalid(path.display(), error))
 }

@@ -18,8 +18,8 @@ pub struct Schedule {
     pub warm_up: usize,
     /// The rate is halved after each of these epochs.
     pub halve_after: Vec<usize>,
-    /// Falls linearly to a tenth over this many epochs after the warm-up, instead of staying; 0 for
-    /// no fall.
+    /// Falls linearly towards a tenth over this many epochs after the warm-up, instead of staying:
+    /// the first of them has the full rate, the one after them a tenth. 0 for no fall.
     pub decay: usize,
     /// Changes with every batch instead of every epoch: for few epochs.
     pub smooth: bool,

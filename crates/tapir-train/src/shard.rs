@@ -233,7 +233,7 @@ fn loss(
         let teacher = tensor(batch.teacher.clone(), [rows, width], &device);
         labels = Tensor::cat(vec![labels, teacher], 1);
     }
-    let mut loss = ops::entropy(logits, labels, targets.smoothing, targets.distillation);
+    let mut loss = cross_entropy(logits, labels, targets.smoothing, targets.distillation);
     if let Some(intents) = intents {
         let expected = match objective.order() {
             Order::Sentence => batch.intents.clone(),
@@ -241,12 +241,26 @@ fn loss(
         };
         let count = expected.len();
         let expected = tensor(expected.concat(), [count, 2], &device);
-        loss = loss + ops::entropy(intents, expected, targets.smoothing, 0.0) * targets.intents;
+        loss = loss + cross_entropy(intents, expected, targets.smoothing, 0.0) * targets.intents;
     }
     match policy {
         Some(policy) => loss + policy,
         None => loss,
     }
+}
+
+/// The cross entropy of answers, of which a corpus may have a single one: there is nothing to learn
+/// then, and one column is the policy's sigmoid to [`ops::entropy`].
+fn cross_entropy(
+    logits: Tensor<2>,
+    target: Tensor<2>,
+    smoothing: f32,
+    distillation: f32,
+) -> Tensor<2> {
+    if logits.dims()[1] == 1 {
+        return (logits * 0.0).sum().reshape([1, 1]);
+    }
+    ops::entropy(logits, target, smoothing, distillation)
 }
 
 /// Intent and weight of every step, rows time-major: the first pass answers at each, and each counts

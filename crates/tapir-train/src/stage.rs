@@ -307,7 +307,8 @@ impl Stage<'_> {
             let kept = adamw.averaged(&weights);
             let validation = if self.is_validated { Some(validate(&kept)?) } else { None };
             let score = validation.map(|validation| validation.score);
-            if self.keep_last || position.best_score.is_none_or(|best| score > Some(best)) {
+            // Of equals the later one has learnt more.
+            if self.keep_last || position.best_score.is_none_or(|best| score >= Some(best)) {
                 position.kept = Some((epoch, validation));
                 write_atomically(&kept_file, &Self::export(&kept)?)?;
             }
@@ -382,9 +383,9 @@ impl Stage<'_> {
     /// Have so many epochs brought no better validation score?
     fn is_out_of(&self, patience: usize, position: &Position) -> bool {
         let kept = position.kept.map_or(0, |(epoch, _)| epoch + 1);
-        !self.keep_last
-            && position.kept.is_some()
-            && position.epoch - kept.min(position.epoch) >= patience
+        // While nothing is right yet, no score says whether anything is learnt.
+        let has_begun = position.best_score.is_some_and(|best| best > 0.0);
+        !self.keep_last && has_begun && position.epoch - kept.min(position.epoch) >= patience
     }
 
     /// `model.safetensors` of the components that this stage trains.

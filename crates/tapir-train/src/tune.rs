@@ -17,6 +17,7 @@ use optimizer::prelude::{
 use serde::Serialize;
 use tapir_data::write_atomically;
 
+use crate::train::claim;
 use crate::{ActionSource, Error, Event, Preset, Result, RunOptions, StageName, checkpoint, train};
 
 /// A key of a preset and the values that it may take; an empty one takes the key away.
@@ -107,14 +108,29 @@ pub fn tune(
     options: &TuneOptions,
     on_event: &mut dyn FnMut(TuneEvent),
 ) -> Result<Vec<Trial>> {
+    let searched = |key: &str| {
+        options.only.is_empty() || options.only.iter().any(|part| key.contains(part.as_str()))
+    };
+    let keys = || SPACES.iter().flatten().map(|dimension| dimension.key);
+    if !keys().any(searched) {
+        let reason = format!(
+            "no key has such a part; expected one of {}",
+            keys().collect::<Vec<_>>().join(", ")
+        );
+        return Err(Error::invalid("--only", reason));
+    }
+    // Trials of another corpus or preset would be compared with these.
+    claim(&open(&[])?, &options.run)?;
     let mut trials = Vec::new();
     let mut settings = Vec::new();
     let mut reviser = None;
     for (stage, space) in [StageName::Reviser, StageName::FirstPass].into_iter().zip(SPACES.iter())
     {
+        // An encoder brings its sizes; only how many of its layers are taken can be chosen.
+        let given = open(&settings)?.reviser.sizes().is_none();
+        let brought = ["reviser.feed_forward", "reviser.hidden"];
         let wanted = |dimension: &&Dimension| {
-            options.only.is_empty()
-                || options.only.iter().any(|part| dimension.key.contains(part.as_str()))
+            searched(dimension.key) && !(given && brought.contains(&dimension.key))
         };
         let space = space.iter().filter(wanted).collect();
         let search = Search {
@@ -180,8 +196,9 @@ impl Search<'_> {
             }
             on_event(TuneEvent::Trial(self.stage, number, &settings));
             let outcome = self.train(number, &settings, &mut |event| {
+                // Of a policy's rounds only the last has the name of the stage.
                 if let Event::Progress(progress) = &event
-                    && Some(&progress.stage) == self.stages(base.actions).last()
+                    && self.stages(base.actions).last().is_some_and(|s| s.name() == progress.part)
                     && let Some(score) = progress.score
                 {
                     trial.report(progress.epoch as u64, score);
@@ -226,7 +243,7 @@ impl Search<'_> {
         let report = match report {
             Some(report) => report,
             // The stage was done, but the journal was not told: killed between the two.
-            None => checkpoint::read_report(&options.out, last)?,
+            None => checkpoint::read_report(&options.out, last.name())?,
         };
         report.valid.map(|valid| valid.score).ok_or_else(|| {
             let reason = "a search compares scores on the validation split; leave `with_valid` out";

@@ -78,11 +78,11 @@ impl Stored {
         let pieces = if name.contains(".qkv.") {
             let d = outputs / 3;
             (0..3).map(|i| piece(&format!(".{i}"), i * d..(i + 1) * d, 0..inputs)).collect()
-        } else if name.starts_with("processor.layers.") && name.ends_with(".gates.weight") {
+        } else if name.starts_with("processor.layers.") && is_gates(&name) {
             beside(inputs - h) // [x ; h]
         } else if name.starts_with("controller.layers.") && name.ends_with(".query.weight") {
             beside(h) // [h ; k̃]
-        } else if name.starts_with("controller.layers.") && name.ends_with(".gates.weight") {
+        } else if name.starts_with("controller.layers.") && is_gates(&name) {
             beside(c) // [k̃ ; x]
         } else {
             vec![piece("", 0..outputs, 0..inputs)]
@@ -100,6 +100,11 @@ impl Stored {
     fn columns(&self) -> usize {
         if self.shape.len() == 2 { self.shape[1] } else { 1 }
     }
+}
+
+/// Is it the matrix of a recurrence's gates?
+fn is_gates(name: &str) -> bool {
+    name.ends_with(".gates.weight")
 }
 
 fn layout(config: &Config, labels: usize, words: usize) -> Vec<Stored> {
@@ -141,7 +146,10 @@ impl Weights {
             for piece in &stored.pieces {
                 let (rows, cols) = (piece.inputs.len(), piece.outputs.len());
                 let values = if stored.shape.len() == 2 {
-                    let bound = (6.0 / (rows + cols) as f64).sqrt();
+                    // The authors' controller has one matrix for [k̃ ; x], their LSTM one for each.
+                    let whole = stored.name.starts_with("controller.") && is_gates(&stored.name);
+                    let inputs = if whole { stored.columns() } else { rows };
+                    let bound = (6.0 / (inputs + cols) as f64).sqrt();
                     let mut random = generator(seed, &piece.name);
                     (0..rows * cols).map(|_| ((2.0 * random.unit() - 1.0) * bound) as f32).collect()
                 } else {

@@ -89,6 +89,8 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
     // All stages are there: a second call trains nothing.
     let again = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert!(again.reports.is_empty());
+    let stages: Vec<&str> = again.stages.iter().map(|report| report.part.as_str()).collect();
+    assert_eq!(stages, ["generator", "reviser", "first-pass"]);
     assert_eq!(again.test.unwrap().tapir, test.tapir);
     let model = tapir::Model::open(again.model.unwrap()).unwrap();
     // Its reviser serves another run, which trains the rest; a model of other words does not.
@@ -114,6 +116,24 @@ fn a_small_model_learns_to_label_and_to_revise_now_and_then() {
         std::ops::ControlFlow::Continue(())
     });
     assert!(error.unwrap_err().to_string().contains("differ"), "a reviser of other sizes");
+    // Another reviser, by which the rest was not taught, does not take its place.
+    let path = folder.path().join("run/reviser.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let model = tapir::Model::open(folder.path().join("run/model")).unwrap();
+    let error =
+        train(&preset, &RunOptions { reviser: Some(model), ..options.clone() }, &mut |_| {
+            std::ops::ControlFlow::Continue(())
+        });
+    assert!(error.unwrap_err().to_string().contains("another reviser is here already"));
+    // A stage that is done is one of this corpus, and of no other.
+    let corpus = options.data.as_ref().unwrap().join("train/seq.in");
+    let words = std::fs::read_to_string(&corpus).unwrap();
+    std::fs::write(&corpus, words.replacen("weather", "whether", 1)).unwrap();
+    let error = train(&preset, &options, &mut |_| std::ops::ControlFlow::Continue(()));
+    assert!(error.unwrap_err().to_string().contains("work on another corpus"));
     // Another preset does not write over this one's work.
     let other = Preset::parse(PRESET, "test", &["seed=1".to_owned()]).unwrap();
     assert!(
@@ -129,13 +149,14 @@ fn training_ends_with_a_word_where_revising_does_not_pay() {
     let advice = |reviser: f64, tapir: f64, revised: f64, first_pass: f64| {
         let pass = |score| Validation { score, revised: None, intent: None };
         let tapir = Validation { revised: Some(revised), ..pass(tapir) };
-        PassScores { reviser: pass(reviser), tapir, first_pass: pass(first_pass) }.advice()
+        PassScores { reviser: pass(reviser), tapir, first_pass: pass(first_pass) }.advice(None)
     };
     assert_eq!(advice(92.0, 91.0, 10.0, 85.0), None);
     for (found, expected) in [
         (advice(72.8, 73.6, 10.0, 74.3), "the reviser scores 72.80, the first pass 74.30"),
         (advice(92.0, 84.0, 10.0, 85.0), "at this threshold: TAPIR scores 84.00"),
         (advice(85.1, 85.0, 0.0, 85.0), "the policy never revises"),
+        (advice(85.0, 85.0, 0.0, 85.0), "reviser and first pass both have 85.00"),
     ] {
         let found = found.unwrap();
         assert!(found.contains(expected), "{found}");
@@ -253,7 +274,7 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
     assert_eq!(model.config().threshold.to_bits(), choice.threshold.to_bits());
     let better = valid.reviser.score.max(valid.first_pass.score);
     assert!(valid.tapir.score >= better - 1.0 - 1e-6, "{valid:?}");
-    let says_so = valid.advice().is_some_and(|advice| advice.contains("the reviser scores"));
+    let says_so = valid.advice(None).is_some_and(|advice| advice.contains("the reviser scores"));
     assert_eq!(says_so, valid.reviser.score <= valid.first_pass.score, "{valid:?}");
     // Two intents are easily told apart, by both passes and by the two together.
     for scores in [test.reviser, test.tapir, test.first_pass] {

@@ -21,6 +21,7 @@ use tapir_data::{
 };
 use tapir_eval::{Choice, Constraint, Dataset, Sweep, calibrate, sweep};
 
+use crate::checkpoint::read_report;
 use crate::lessons::Lesson;
 use crate::{
     ActionSource, ActionStats, Compute, Error, Lexicon, Objective, Optimisation, Preset, Progress,
@@ -89,6 +90,8 @@ pub struct TrainedRun {
     pub model: Option<PathBuf>,
     /// The stages that were run now.
     pub reports: Vec<StageReport>,
+    /// All stages of the model, those of earlier calls included.
+    pub stages: Vec<StageReport>,
     /// The threshold that was chosen on validation, and why.
     pub choice: Option<Choice>,
     /// Validation scores, where the model is complete and was not trained on that split.
@@ -110,16 +113,24 @@ pub struct PassScores {
 
 impl PassScores {
     /// What to do where revising does not pay: where the reviser, or the two passes together, are
-    /// no better than the first pass alone.
-    pub fn advice(&self) -> Option<String> {
+    /// no better than the first pass alone, or where the limits of a choice hold them back.
+    pub fn advice(&self, choice: Option<&Choice>) -> Option<String> {
         let [reviser, tapir, first_pass] =
             [self.reviser, self.tapir, self.first_pass].map(|pass| pass.score);
-        if reviser <= first_pass {
+        if reviser.total_cmp(&first_pass).is_eq() {
+            return Some(format!(
+                "revising changes no score: reviser and first pass both have {reviser:.2}; the \
+                 first pass alone (threshold 1) is as good, and costs less"
+            ));
+        }
+        if reviser < first_pass {
             return Some(format!(
                 "revising does not pay: the reviser scores {reviser:.2}, the first pass \
                  {first_pass:.2}. Train a reviser for longer, in a folder of its own (--out, with \
-                 more epochs by --set training.reviser.epochs=N), or on more sentences; a model \
-                 that never revises (threshold 1) is the better one until then"
+                 more epochs by --set training.reviser.epochs=N and, as many fewer as warm up, \
+                 training.reviser.schedule.decay), on more sentences, or fine-tune a pretrained one \
+                 (the presets pretrained/); a model that never revises (threshold 1) is the better \
+                 one until then"
             ));
         }
         if tapir < first_pass {
@@ -127,6 +138,16 @@ impl PassScores {
                 "revising does not pay at this threshold: TAPIR scores {tapir:.2}, the first pass \
                  {first_pass:.2}, the reviser at every word {reviser:.2}. `tapir sweep MODEL TASK \
                  --choose within=0.3` finds a threshold on a validation split"
+            ));
+        }
+        if let Some(Choice { constraint, below, .. }) = choice
+            && (constraint.revisions.is_some() || constraint.overhead.is_some())
+            && *below > constraint.within.unwrap_or_default() + 1.0
+        {
+            return Some(format!(
+                "the limits of `choose` hold revising back: {below:.2} points are lost to them \
+                 (reviser {reviser:.2}, TAPIR {tapir:.2}, first pass {first_pass:.2}). `tapir sweep \
+                 MODEL TASK --choose within=0.5` finds a threshold without them"
             ));
         }
         self.tapir.revised.is_some_and(|share| share == 0.0).then(|| {
@@ -204,13 +225,22 @@ pub fn train(
     }
     let last = run.last_stage();
     if ![StageName::Reviser, last].iter().all(|name| run.result(*name).exists()) {
-        return Ok(TrainedRun { model: None, reports, choice: None, valid: None, test: None });
+        let stages = run.finished()?;
+        return Ok(TrainedRun {
+            model: None,
+            reports,
+            stages,
+            choice: None,
+            valid: None,
+            test: None,
+        });
     }
+    let stages = run.finished()?;
     let first_pass = run.read_weights(last, &run.controlled_config())?;
     let mut parts = run.two_pass(&first_pass, StageName::Reviser.name())?;
     let json = |value: serde_json::Result<serde_json::Value>| value.unwrap_or_default();
     parts.config.provenance.insert("preset".into(), json(serde_json::to_value(preset)));
-    parts.config.provenance.insert("stages".into(), json(serde_json::to_value(&reports)));
+    parts.config.provenance.insert("stages".into(), json(serde_json::to_value(&stages)));
     let mut model = parts.clone().load()?;
     let choice = match preset.constraint()?.filter(|_| !preset.with_valid) {
         Some(constraint) => {
@@ -221,24 +251,35 @@ pub fn train(
         }
         None => None,
     };
-    if !preset.with_valid {
-        let mut parts = model.parts().clone();
-        parts.config.calibration = run.calibrate(&model)?;
-        model = parts.load()?;
-    }
-    let folder = options.out.join("model");
-    model.parts().replace(&folder)?;
-    let scores = |split: &[Sentence]| -> Result<PassScores> {
-        let score = |mode| evaluate(&model, mode, split, run.task.score);
+    let scores = |model: &Model, split: &[Sentence]| -> Result<PassScores> {
+        let score = |mode| evaluate(model, mode, split, run.task.score);
         Ok(PassScores {
             reviser: score(Mode::Restart)?,
             tapir: score(Mode::TwoPass)?,
             first_pass: score(Mode::FirstPass)?,
         })
     };
-    let valid = if preset.with_valid { None } else { Some(scores(&run.corpus.valid)?) };
-    let test = Some(scores(&run.corpus.test)?);
-    Ok(TrainedRun { model: Some(folder), reports, choice, valid, test })
+    let mut valid = None;
+    if !preset.with_valid {
+        let scores = scores(&model, &run.corpus.valid)?;
+        let mut parts = model.parts().clone();
+        if scores.reviser.score < scores.tapir.score {
+            parts.config.final_pass = FinalPass::Policy;
+            model = parts.clone().load()?;
+        }
+        parts.config.calibration = run.calibrate(&model)?;
+        model = parts.load()?;
+        valid = Some(scores);
+    }
+    let folder = options.out.join("model");
+    model.parts().replace(&folder)?;
+    let test = Some(scores(&model, &run.corpus.test)?);
+    Ok(TrainedRun { model: Some(folder), reports, stages, choice, valid, test })
+}
+
+/// Makes a folder that of a preset and corpus, or refuses one that is another's.
+pub(crate) fn claim(preset: &Preset, options: &RunOptions) -> Result<()> {
+    TrainingRun::open(preset, options)?.claim()
 }
 
 impl ActionSource {
@@ -354,7 +395,35 @@ impl<'a> TrainingRun<'a> {
         })
     }
 
-    /// Makes the folder ours: one that holds the work of another preset is refused.
+    /// How the stages ended that are done; a reviser that was taken from elsewhere has no report.
+    fn finished(&self) -> Result<Vec<StageReport>> {
+        let rounds = self.preset.teaching.rounds;
+        let parts = self.preset.actions.stages().iter().flat_map(|stage| {
+            let earlier = if *stage == StageName::Policy { 1..rounds } else { 1..1 };
+            earlier.map(|round| policy::part(round, rounds)).chain([stage.name().to_owned()])
+        });
+        let is_there = |part: &String| self.options.out.join(format!("{part}.json")).exists();
+        parts.filter(is_there).map(|part| read_report(&self.options.out, &part)).collect()
+    }
+
+    /// Changes with everything that is learnt from: numbers of labels and words are those of a
+    /// corpus, and mean something else in another one.
+    fn digest(&self) -> String {
+        let Corpus { train, valid, .. } = &self.corpus;
+        let mut bytes = Vec::new();
+        for sentences in [train, valid, &self.text, &self.outside.0] {
+            for sentence in sentences {
+                let words = sentence.words.iter().chain(&sentence.labels).chain(&sentence.intent);
+                words.for_each(|word| bytes.extend(word.bytes().chain(*b"\t")));
+                bytes.push(b'\n');
+            }
+            bytes.push(b'\n');
+        }
+        bytes.extend(self.pieces.as_ref().map(WordPieces::to_text).unwrap_or_default().bytes());
+        format!("{:016x}\n", tapir::vectors::checksum(&bytes))
+    }
+
+    /// Makes the folder ours: one that holds the work of another preset or corpus is refused.
     fn claim(&self) -> Result<()> {
         let out = &self.options.out;
         std::fs::create_dir_all(out).map_err(|error| Error::io(out, error))?;
@@ -376,6 +445,16 @@ impl<'a> TrainingRun<'a> {
                 return Err(Error::invalid(path.display(), reason));
             }
         }
+        let (corpus, digest) = (out.join("corpus.digest"), self.digest());
+        if corpus.exists() {
+            let old = std::fs::read(&corpus).map_err(|error| Error::io(&corpus, error))?;
+            if old != digest.as_bytes() {
+                let reason = "the folder holds work on another corpus or encoder, or on this one \
+                              before it was changed; choose another one with --out";
+                return Err(Error::invalid(corpus.display(), reason));
+            }
+        }
+        write_atomically(&corpus, digest.as_bytes())?;
         Ok(write_atomically(&path, text.as_bytes())?)
     }
 
@@ -405,12 +484,22 @@ impl<'a> TrainingRun<'a> {
         if model.intents() != self.intents.as_ref() {
             return refuse("intents");
         }
+        let path = self.result(StageName::Reviser);
         let parts = model.parts().quantize(Precision::F32)?;
         let (labels, words) = (self.labels.len(), self.vocabulary.len());
         let config = self.reviser_config();
         let weights = Weights::read(&parts.weights, &config, labels, words, &Device::flex())?;
         let bytes = self.parts(&config, &[&weights])?.weights;
-        Ok(write_atomically(&self.result(StageName::Reviser), &bytes)?)
+        if path.exists() {
+            // What was taught by it is skipped.
+            let old = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
+            if old != *bytes {
+                let reason = "another reviser is here already; choose another folder with --out";
+                return Err(Error::invalid(path.display(), reason));
+            }
+            return Ok(());
+        }
+        Ok(write_atomically(&path, &bytes)?)
     }
 
     fn result(&self, name: StageName) -> PathBuf {
@@ -509,6 +598,11 @@ impl<'a> TrainingRun<'a> {
     fn examples(&self, sentences: &[&Sentence], actions: &[Vec<bool>]) -> Result<Vec<Example>> {
         let delay = self.config.delay;
         let mut examples = examples(sentences, actions, &self.vocabulary, &self.labels, delay)?;
+        if self.config.reads_affixes() {
+            for example in &mut examples {
+                example.affixes = example.words.iter().map(|word| Affixes::of(word)).collect();
+            }
+        }
         if let Some(intents) = &self.intents {
             for (example, sentence) in examples.iter_mut().zip(sentences) {
                 example.intent = sentence.intent.as_ref().and_then(|intent| intents.id(intent));
@@ -594,15 +688,11 @@ impl<'a> TrainingRun<'a> {
 
     fn derive_actions(&self, on_event: &mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<()> {
         let config = self.generator.as_ref().ok_or_else(|| self.no_generator())?;
+        expect(&self.result(StageName::Generator), "generator")?;
         let weights = self.read_weights(StageName::Generator, config)?;
         let generator = self.parts(config, &[&weights])?.load()?;
         let sentences = self.train_sentences();
         _ = on_event(Event::Started(StageName::Actions, sentences.len()));
-        if self.config.reads_affixes() {
-            for example in &mut examples {
-                example.affixes = example.words.iter().map(|word| Affixes::of(word)).collect();
-            }
-        }
         let actions = derive_actions(&generator, &sentences)?;
         actions::write(&self.result(StageName::Actions), &sentences, &actions)?;
         _ = on_event(Event::Actions(&ActionStats::of(&actions)));

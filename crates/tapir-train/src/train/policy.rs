@@ -48,9 +48,7 @@ impl TrainingRun<'_> {
             }
             examples.extend(rolled);
             let mut stage = self.stage(name, objective, config.clone(), training, examples);
-            if round < rounds {
-                stage.file = format!("{}-{round}", name.name());
-            }
+            stage.file = part(round, rounds);
             stage.initial = Some(weights);
             stage.keep_last = true;
             let file = stage.file.clone();
@@ -165,6 +163,12 @@ impl TrainingRun<'_> {
         results.sort_by_key(|(place, _)| *place);
         Ok(results.into_iter().map(|(_, result)| result).collect())
     }
+}
+
+/// What the files of a round of the policy are called: those of the last, as the stage.
+pub(super) fn part(round: usize, rounds: usize) -> String {
+    let name = StageName::Policy.name();
+    if round < rounds { format!("{name}-{round}") } else { name.to_owned() }
 }
 
 /// A model that reads the training sentences. A pretrained encoder does it in int8, in half the
