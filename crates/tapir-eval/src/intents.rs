@@ -129,6 +129,18 @@ mod tests {
         is_mean(scores.words_until_right, [3.0, 1.0, 3.0, 1.0]);
         assert_eq!(scores.right_after, [0.25, 0.25, 0.5, 0.5]);
 
+        // A sentence that has none is neither right nor wrong.
+        dataset.examples[1].intent = None;
+        let (_, runs): (Vec<_>, Vec<_>) = [
+            sentence(4, "intent-1", &[0, 2, 1, 1]),
+            sentence(3, "intent-0", &[2, 2, 2]),
+            sentence(1, "intent-2", &[2]),
+            sentence(2, "another", &[1, 0]),
+        ]
+        .into_iter()
+        .unzip();
+        let scores = IntentScores::of(&model, &dataset, &Record { setting, runs }).unwrap();
+        assert!((scores.accuracy - 2.0 / 3.0).abs() < 1e-12, "{scores:?}");
         for example in &mut dataset.examples {
             example.intent = None;
         }

@@ -150,3 +150,19 @@ pub(crate) fn load(
     adamw.step = about.get(STEP).and_then(|step| step.parse().ok()).unwrap_or_default();
     Ok(position)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An epoch that ties with the best one must not be better than it after a resumption.
+    #[test]
+    fn a_score_is_read_back_to_the_bit() {
+        for right in 1..2_000 {
+            let best_score = Some(100.0 * f64::from(right) / 2_003.0);
+            let position = Position { best_score, ..Position::default() };
+            let json = serde_json::to_string(&position).unwrap();
+            assert_eq!(serde_json::from_str::<Position>(&json).unwrap(), position);
+        }
+    }
+}

@@ -336,6 +336,18 @@ pub(crate) fn forward(
 mod tests {
     use super::*;
 
+    /// One column is the policy's to `ops::entropy`, which would draw the only label's logit to 0.
+    #[test]
+    fn a_single_label_teaches_nothing() {
+        let device = Device::default().autodiff();
+        let logits = tensor(vec![0.7, -0.3], [2, 1], &device).require_grad();
+        let target = tensor(vec![0.0, 0.5, 0.0, 0.5], [2, 2], &device);
+        let loss = cross_entropy(logits.clone(), target, 0.1, 0.0);
+        let mut grads = loss.backward();
+        assert_eq!(crate::weights::values(&loss.inner()), [0.0]);
+        assert_eq!(logits.grad_remove(&mut grads).map(into_values), Some(vec![0.0, 0.0]));
+    }
+
     /// It once gave the gradients of the other parts, or none at loss 0, and training went on.
     #[test]
     #[should_panic(expected = "lacks the component that FirstPass trains")]

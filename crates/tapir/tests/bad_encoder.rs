@@ -159,6 +159,7 @@ fn what_a_configuration_has_that_is_not_supported_is_named() {
         ("/id2label", json!({"0": "O", "1": "A", "3": "B"}), "`id2label`: there is no label 2"),
         ("/id2label", json!({"0": "O", "1": "A", "2": "A"}), "`A` stands here twice"),
         ("/id2label", json!({"0": "O", "1": "A", "2": ""}), "cannot be a label"),
+        ("/id2label", json!({"0": "<pad>", "1": "A", "2": "O"}), "label 0 is \"<pad>\""),
     ] {
         let config = with(&good.config, place, value);
         assert_refused(&EncoderFiles { config, ..good.clone() }, "encoder/", says);

@@ -434,6 +434,25 @@ proptest! {
 }
 
 #[test]
+fn the_last_revision_is_the_models_choice_unless_a_session_is_told_otherwise() {
+    let revises = |own: FinalPass, options: SessionOptions| {
+        let mut parts = tapir::doctest::parts();
+        parts.config.final_pass = own;
+        let config = tapir::Config::from_json(&parts.config.to_json(), "config.json").unwrap();
+        assert_eq!(config, parts.config);
+        let mut session = parts.load().unwrap().session_with(options.threshold(1.0)).unwrap();
+        session.push("play").unwrap();
+        session.finish().unwrap().update.revised()
+    };
+    let options = SessionOptions::new();
+    for own in [FinalPass::Revise, FinalPass::Policy] {
+        assert_eq!(revises(own, options), own == FinalPass::Revise);
+        assert!(revises(own, options.final_pass(FinalPass::Revise)));
+        assert!(!revises(own, options.final_pass(FinalPass::Policy)));
+    }
+}
+
+#[test]
 fn sessions_can_be_sent_and_models_shared() {
     fn sent<T: Send>() {}
     fn shared<T: Send + Sync>() {}

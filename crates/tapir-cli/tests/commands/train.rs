@@ -281,6 +281,11 @@ fn tune(folder: &Path, trials: &str, epochs: &str) -> Vec<serde_json::Value> {
 #[test]
 fn tuning_searches_and_goes_on_where_it_was_stopped() {
     let folder = prepare();
+    let mut nothing = assert_cmd::Command::cargo_bin("tapir").unwrap();
+    nothing.current_dir(folder.path()).args(["tune", "tiny.toml", "--data", "data"]);
+    let error = nothing.args(["--only", "nothing"]).assert().failure().get_output().stderr.clone();
+    let error = String::from_utf8(error).unwrap();
+    assert!(error.contains("expected one of reviser.layers, training.reviser.clip"), "{error}");
     let tune = |trials: &str| tune(folder.path(), trials, "1");
     let first = tune("2");
     assert_eq!(first.len(), 4, "two trials of the reviser, two of the first pass: {first:?}");
