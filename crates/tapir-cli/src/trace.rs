@@ -85,7 +85,7 @@ impl Trace {
         }
         let first = figures
             .first()
-            .context("no sentence of the split was edited on the way; try --sentence N")?;
+            .context("no sentence of 4 to 12 words was edited on the way; try --sentence N")?;
         if let Some(path) = &self.svg {
             write_atomically(path, first.to_svg(true).as_bytes())?;
         }
