@@ -160,10 +160,10 @@ impl Train {
             let split = if run.valid.is_some() { "validation" } else { "test" };
             eprintln!("warning, from {split}: {advice}");
         }
-        if run.valid.is_some_and(|valid| valid.reviser.score < valid.tapir.score) {
+        if run.valid.is_some_and(|valid| valid.reviser.score < valid.first_pass.score) {
             eprintln!(
-                "note: the reviser alone is worse than both passes together, so that sessions of \
-                 this model make no last revision (`final_pass` of its config.json)"
+                "note: sessions of this model make no last revision, for the reviser is worse than \
+                 the first pass (`final_pass` of its config.json)"
             );
         }
         if let Some(path) = &self.results {

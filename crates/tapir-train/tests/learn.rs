@@ -275,7 +275,9 @@ fn a_reviser_teaches_a_policy_when_it_pays() {
     let better = valid.reviser.score.max(valid.first_pass.score);
     assert!(valid.tapir.score >= better - 1.0 - 1e-6, "{valid:?}");
     let says_so = valid.advice(None).is_some_and(|advice| advice.contains("the reviser scores"));
-    assert_eq!(says_so, valid.reviser.score <= valid.first_pass.score, "{valid:?}");
+    let is_worse = valid.reviser.score < valid.first_pass.score;
+    assert_eq!(says_so, is_worse, "{valid:?}");
+    assert_eq!(model.config().final_pass == tapir::FinalPass::Policy, is_worse);
     // Two intents are easily told apart, by both passes and by the two together.
     for scores in [test.reviser, test.tapir, test.first_pass] {
         assert!(scores.intent.unwrap() > 90.0, "{scores:?}");

@@ -99,8 +99,8 @@ impl SessionOptions {
     }
 
     /// What [`Session::finish`](crate::Session::finish) does after the last word. Default: the
-    /// model's own choice, which is [`FinalPass::Revise`] unless its reviser alone is worse than both
-    /// passes together.
+    /// model's own choice, which is [`FinalPass::Revise`] unless its reviser is worse than its first
+    /// pass.
     #[must_use]
     pub fn final_pass(mut self, pass: FinalPass) -> Self {
         self.final_pass = Some(pass);

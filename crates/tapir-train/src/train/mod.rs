@@ -263,7 +263,7 @@ pub fn train(
     if !preset.with_valid {
         let scores = scores(&model, &run.corpus.valid)?;
         let mut parts = model.parts().clone();
-        if scores.reviser.score < scores.tapir.score {
+        if scores.reviser.score < scores.first_pass.score {
             parts.config.final_pass = FinalPass::Policy;
             model = parts.clone().load()?;
         }
