@@ -85,15 +85,20 @@ impl CorpusScheme {
     /// Refuses a corpus whose labels are not those of a model, and says which scheme they may be
     /// of.
     pub fn check(self, corpus: &Corpus) -> Result<()> {
-        match self.strangers(corpus).first() {
-            None => Ok(()),
-            Some(label) => Err(Error::Setting(format!(
-                "`{label}` is not a label of the scheme {}; set `scheme` in the task file: \"iob\" for \
-                 B-x, I-x and O, \"iob1\", \"bioes\", \"io\" for types without B- and I-, \"plain\" for a \
-                 label of each word by itself",
-                self.name(),
-            ))),
-        }
+        let Some(label) = self.strangers(corpus).into_iter().next() else { return Ok(()) };
+        let has_it = |sentence: &Sentence| sentence.labels.iter().any(|other| **other == *label);
+        let place = Split::ALL.into_iter().find_map(|split| {
+            let at = corpus.split(split).iter().position(has_it)?;
+            let words: Vec<&str> = corpus.split(split)[at].words.iter().map(Text::as_str).collect();
+            Some(format!("{}, sentence {}: {}", split.name(), at + 1, words.join(" ")))
+        });
+        Err(Error::Setting(format!(
+            "`{label}` ({}) is not a label of the scheme {}; set `scheme` in the task file: \"iob\" for \
+             B-x, I-x and O, \"iob1\", \"bioes\", \"io\" for types without B- and I-, \"plain\" for a \
+             label of each word by itself",
+            place.unwrap_or_default(),
+            self.name(),
+        )))
     }
 
     /// The labels that a model of this scheme would not understand.
@@ -196,7 +201,8 @@ mod tests {
         let train = vec![Sentence::new(["apples", "now"], ["item", "O"])];
         let corpus = Corpus { train, ..Corpus::default() };
         let error = CorpusScheme::Iob.check(&corpus).unwrap_err().to_string();
-        assert!(error.contains("`item`") && error.contains("\"io\""), "{error}");
+        assert!(error.contains("`item` (train, sentence 1: apples now)"), "{error}");
+        assert!(error.contains("\"io\""), "{error}");
         assert!(CorpusScheme::Plain.check(&corpus).is_ok());
     }
 }

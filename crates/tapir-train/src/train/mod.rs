@@ -311,10 +311,15 @@ impl<'a> TrainingRun<'a> {
         let splits = [("training", &corpus.train), ("test", &corpus.test)];
         for (name, split) in judged.into_iter().chain(splits) {
             if split.is_empty() {
-                return Err(Error::invalid(
-                    &task.name,
-                    format!("the {name} split has no sentence"),
-                ));
+                let reason = match corpus.too_long {
+                    0 => format!("the {name} split has no sentence"),
+                    long => format!(
+                        "the {name} split has no sentence; {long} of the corpus are longer than \
+                         `max_length`, {}",
+                        task.max_length
+                    ),
+                };
+                return Err(Error::invalid(&task.name, reason));
             }
         }
         if let Some((_, valid)) = judged.filter(|_| task.score == Metric::F1) {
