@@ -353,7 +353,7 @@ impl BertJson {
         if labels.first() > 0 {
             return Err(invalid(format!(
                 "label 0 is {:?}, which means padding here; give it another name",
-                labels.get(0)
+                &**labels.get(0)
             )));
         }
         Ok(labels)
