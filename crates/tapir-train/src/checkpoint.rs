@@ -39,6 +39,22 @@ pub(crate) struct Position {
     pub(crate) fall_from: Option<usize>,
 }
 
+impl Position {
+    /// Is an epoch with this validation score the one to keep? Of equals the later one has learnt
+    /// more.
+    pub(crate) fn is_best(&self, score: Option<f64>) -> bool {
+        self.best_score.is_none_or(|best| score >= Some(best))
+    }
+
+    /// Have so many epochs brought no better validation score? While nothing is right yet, no score
+    /// says whether anything is learnt.
+    pub(crate) fn is_out_of(&self, patience: usize) -> bool {
+        let kept = self.kept.map_or(0, |(epoch, _)| epoch + 1);
+        let has_begun = self.best_score.is_some_and(|best| best > 0.0);
+        has_begun && self.epoch.saturating_sub(kept) >= patience
+    }
+}
+
 const POSITION: &str = "tapir.position";
 const STEP: &str = "tapir.step";
 
@@ -154,6 +170,26 @@ pub(crate) fn load(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Spans that are rare have an F1 of 0 for epochs, in which much is learnt.
+    #[test]
+    fn patience_begins_with_the_first_score_and_ties_are_progress() {
+        let mut position = Position::default();
+        let (mut kept, mut ended) = (0, None);
+        for (epoch, score) in [0.0, 0.0, 0.0, 20.0, 40.0, 40.0, 39.0, 38.0, 50.0].iter().enumerate()
+        {
+            if ended.is_none() && position.is_out_of(2) {
+                ended = Some(epoch);
+            }
+            if ended.is_none() && position.is_best(Some(*score)) {
+                position.kept = Some((epoch, None));
+                kept = epoch;
+            }
+            position.best_score = position.best_score.into_iter().chain([*score]).reduce(f64::max);
+            position.epoch += 1;
+        }
+        assert_eq!((kept, ended), (5, Some(8)));
+    }
 
     /// An epoch that ties with the best one must not be better than it after a resumption.
     #[test]

@@ -307,8 +307,7 @@ impl Stage<'_> {
             let kept = adamw.averaged(&weights);
             let validation = if self.is_validated { Some(validate(&kept)?) } else { None };
             let score = validation.map(|validation| validation.score);
-            // Of equals the later one has learnt more.
-            if self.keep_last || position.best_score.is_none_or(|best| score >= Some(best)) {
+            if self.keep_last || position.is_best(score) {
                 position.kept = Some((epoch, validation));
                 write_atomically(&kept_file, &Self::export(&kept)?)?;
             }
@@ -368,7 +367,7 @@ impl Stage<'_> {
             schedule if schedule.plateau > 0 => {
                 schedule.has_fallen(position.epoch, position.fall_from)
             }
-            _ => self.is_out_of(self.training.patience, position),
+            _ => !self.keep_last && position.is_out_of(self.training.patience),
         }
     }
 
@@ -377,15 +376,7 @@ impl Stage<'_> {
         let schedule = &self.training.schedule;
         schedule.plateau > 0
             && (schedule.has_to_fall(position.epoch, self.training.epochs)
-                || self.is_out_of(schedule.plateau, position))
-    }
-
-    /// Have so many epochs brought no better validation score?
-    fn is_out_of(&self, patience: usize, position: &Position) -> bool {
-        let kept = position.kept.map_or(0, |(epoch, _)| epoch + 1);
-        // While nothing is right yet, no score says whether anything is learnt.
-        let has_begun = position.best_score.is_some_and(|best| best > 0.0);
-        !self.keep_last && has_begun && position.epoch - kept.min(position.epoch) >= patience
+                || (!self.keep_last && position.is_out_of(schedule.plateau)))
     }
 
     /// `model.safetensors` of the components that this stage trains.
