@@ -117,7 +117,8 @@ mod tests {
         let mut dataset = Dataset::of(&model, &[plain]).unwrap();
         dataset.examples = examples;
         let setting = Setting { mode: Mode::TwoPass, threshold: 0.5, delay: 0 };
-        let scores = IntentScores::of(&model, &dataset, &Record { setting, runs }).unwrap();
+        let record = Record { setting, runs };
+        let scores = IntentScores::of(&model, &dataset, &record).unwrap();
         assert_eq!((scores.accuracy, scores.semantic), (0.5, 0.5));
         let is_mean = |summary: Summary, values: [f64; 4]| {
             let expected = values.iter().sum::<f64>() / 4.0;
@@ -131,15 +132,7 @@ mod tests {
 
         // A sentence that has none is neither right nor wrong.
         dataset.examples[1].intent = None;
-        let (_, runs): (Vec<_>, Vec<_>) = [
-            sentence(4, "intent-1", &[0, 2, 1, 1]),
-            sentence(3, "intent-0", &[2, 2, 2]),
-            sentence(1, "intent-2", &[2]),
-            sentence(2, "another", &[1, 0]),
-        ]
-        .into_iter()
-        .unzip();
-        let scores = IntentScores::of(&model, &dataset, &Record { setting, runs }).unwrap();
+        let scores = IntentScores::of(&model, &dataset, &record).unwrap();
         assert!((scores.accuracy - 2.0 / 3.0).abs() < 1e-12, "{scores:?}");
         for example in &mut dataset.examples {
             example.intent = None;

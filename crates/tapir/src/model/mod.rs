@@ -233,7 +233,7 @@ impl Model {
             Some(_) => given.pieces().collect(),
         };
         let room = self.config().bert().map_or(usize::MAX, BertConfig::room);
-        if given.len() > limit || (self.config().reads_pieces() && input.len() > room) {
+        if given.len() > limit || input.len() > room {
             return self.revise_word_by_word(&words);
         }
         let width = self.labels().len();
